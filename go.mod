@@ -1,0 +1,16 @@
+module github.com/tickonce/tickonce
+
+go 1.26
+
+require (
+	github.com/benbjohnson/clock v1.3.5 // indirect
+	github.com/google/btree v1.1.3 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jedib0t/go-pretty/v6 v6.8.3 // indirect
+	github.com/rogpeppe/go-internal v1.16.0 // indirect
+	github.com/spf13/cobra v1.10.2 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
+	github.com/tidwall/btree v1.8.2 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
+)

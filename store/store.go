@@ -1,0 +1,94 @@
+package store
+
+import "context"
+
+// Store keeps the rows of the engine. The package comment has the rules that
+// hold for every method; a comment here adds what is special to one.
+type Store interface {
+	// Schedules reads schedules in name order, from the name from on
+	// (inclusive).
+	Schedules(ctx context.Context, from string, dst []Schedule) (n int, now Instant, err error)
+
+	// Jobs reads jobs in id order.
+	Jobs(ctx context.Context, f Filter, dst []Job) (n int, now Instant, err error)
+
+	// Queues reads the queues that were ever used in name order, from the
+	// name from on (inclusive).
+	Queues(ctx context.Context, from string, dst []Queue) (n int, now Instant, err error)
+
+	// Due reads the schedules with DueAt ≤ now in (DueAt, Name) order, as many
+	// as dst holds. It takes no lock that outlives the call.
+	Due(ctx context.Context, dst []Schedule) (Due, error)
+
+	// Advance writes one tick if the lease t.By is live, that is if the lock
+	// is held with this owner and term (L6); otherwise it writes nothing and
+	// answers held = false.
+	//
+	// Moves are judged one by one, in their order: one whose row is gone or
+	// has another rev is Stale; one whose queue has no room for its fires,
+	// counting those of the moves before it, is Full; both leave their row as
+	// it is. Every other move writes cursor, due-at, set-at and hold, raises
+	// the rev, and inserts one pending job for each of its fires, which takes
+	// queue, payload, stamps, priority and expiry from the row. The jobs of
+	// all moves are inserted in the order of t.Fires, with RunAt t.Now.
+	// Advance sets Outcome in every move and Job in every fire.
+	Advance(ctx context.Context, t *Tick) (held bool, err error)
+
+	// Claim first moves doomed jobs of the queue to dead, at most [MaxBuried]
+	// of them, in (DoomedAt, id) order; then hands out jobs whose ReadyAt has
+	// come and that are not doomed, in (priority descending, run-at, id)
+	// order, as many as dst holds (QU1). Each is written as claimed by the
+	// worker with its visibility's deadline and one attempt more, and
+	// answered as written (QU2). With an empty dst it only buries.
+	Claim(ctx context.Context, queue, worker string, dst []Job) (Claim, error)
+
+	// Settle ends claims one by one and sets out[i] to whether s[i] held its
+	// claim. A job settled to pending keeps its attempts and is ready at
+	// now + DelayMS.
+	Settle(ctx context.Context, s []Settle, out []bool) (now Instant, err error)
+
+	// Extend renews claims one by one and sets out[i] to the new deadline, or
+	// to None where e[i] does not hold its claim.
+	Extend(ctx context.Context, e []Extend, out []Instant) (now Instant, err error)
+
+	// Acquire grants the lock if no lease of it is live: with a new term and
+	// an expiry of now + ttlMS. To the owner of the live lease it grants that
+	// lease, unchanged (LK2). Every call drops the leases of all locks whose
+	// ExpiresAt has come, so that an abandoned lock leaves no row behind.
+	Acquire(ctx context.Context, lock, owner string, ttlMS int64) (Grant, error)
+
+	// Renew sets the expiry of the lease to now + ttlMS if l is the live lease
+	// of its lock, by owner and term (LK3).
+	Renew(ctx context.Context, l Lease, ttlMS int64) (Grant, error)
+
+	// Release removes the lease if owner and term match, live or not, and
+	// answers whether it did (LK4).
+	Release(ctx context.Context, l Lease) (bool, error)
+
+	// Commit writes a whole batch or, if any of its elements is refused,
+	// nothing of it.
+	Commit(ctx context.Context, b *Batch) (Committed, error)
+}
+
+// Limits are what a store refuses to exceed. A store is made with them.
+type Limits struct {
+	QueueLength int64 // jobs that one queue keeps, dead ones included
+	Schedules   int64
+}
+
+// The default limits.
+const (
+	DefaultQueueLength = 1_000_000
+	DefaultSchedules   = 1 << 20
+)
+
+// WithDefaults returns l with the defaults in the place of zeros.
+func (l Limits) WithDefaults() Limits {
+	if l.QueueLength == 0 {
+		l.QueueLength = DefaultQueueLength
+	}
+	if l.Schedules == 0 {
+		l.Schedules = DefaultSchedules
+	}
+	return l
+}
