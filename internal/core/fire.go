@@ -1,0 +1,158 @@
+package core
+
+import (
+	"math"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+const (
+	// CatchUpCap is how many boundaries of a schedule one tick fires at most.
+	CatchUpCap = 64
+
+	// HoldMS is how long a quarantined row is left alone (Q3).
+	HoldMS = 60_000
+)
+
+// SkipReason says why boundaries were dropped unfired.
+type SkipReason uint8
+
+// The reasons, in the order in which they are looked at (T14).
+const (
+	SkipPause  SkipReason = iota + 1 // dropped by a resume (S7)
+	SkipPolicy                       // older than the window, or more than the policy's count
+	SkipCap                          // more than CatchUpCap
+)
+
+func (r SkipReason) String() string {
+	switch r {
+	case SkipPause:
+		return "pause"
+	case SkipPolicy:
+		return "policy"
+	case SkipCap:
+		return "cap"
+	default:
+		return ""
+	}
+}
+
+// Skip is a range of boundaries of one grid that were dropped for one reason.
+type Skip struct {
+	Reason      SkipReason
+	First, Last store.Instant
+	Count       int64
+}
+
+// FirePlan is the decision for one due row.
+type FirePlan struct {
+	Move    store.Move
+	First   store.Instant // of Move.Fires boundaries, EveryMS apart
+	EveryMS int64
+	Skips   [2]Skip // those with a Count
+}
+
+// PlanFire decides what a due row does at now (T1–T14, Q1–Q6, G5, G6). The
+// cursor moves past every boundary ≤ now; of these fire what the catch-up
+// policy and the cap allow, the others are skipped with a reason. A row that
+// cannot be decided is held, with its cursor where it is. Full says that the
+// row's queue had no room for it at this revision.
+func PlanFire(row *store.Schedule, now store.Instant, full bool) FirePlan {
+	plan := FirePlan{Move: store.Move{
+		ID: row.ID, Rev: row.Rev, Cursor: row.Cursor, DueAt: row.Cursor, SetAt: row.SetAt,
+	}}
+	if row.Paused != store.Active {
+		plan.Move.DueAt, plan.Move.Hold = store.None, row.Hold
+		return plan
+	}
+	spec, problem := checkRow(row)
+	if problem == "" && full {
+		problem = "the queue is full"
+	}
+	if problem != "" {
+		hold(&plan.Move, row, now, problem)
+		return plan
+	}
+	interval := spec.IntervalMS()
+	cursor, inRange := boundaryFrom(row.Anchor, interval, row.Cursor)
+	next := cursor
+	if inRange && cursor <= now {
+		next, inRange = BoundaryAfter(row.Anchor, interval, now)
+	}
+	if !inRange {
+		hold(&plan.Move, row, now, "the next boundary is past the last instant")
+		return plan
+	}
+	plan.Move.Cursor, plan.Move.DueAt = next, next
+	if next != row.Cursor {
+		plan.Move.SetAt = now
+	}
+	if cursor <= now {
+		plan.choose(row.CatchUp, cursor, next, interval, now)
+	}
+	return plan
+}
+
+// choose splits the boundaries in [first, end) into fired and skipped ones.
+func (p *FirePlan) choose(policy store.CatchUp, first, end store.Instant, intervalMS int64, now store.Instant) {
+	every := store.Instant(intervalMS)
+	skip := func(i int, reason SkipReason, from, to store.Instant) {
+		if from < to {
+			p.Skips[i] = Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
+		}
+	}
+	if edge := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && first < edge {
+		inside := min(end, first+(edge-first+every-1)/every*every)
+		skip(0, SkipPolicy, first, inside)
+		first = inside
+	}
+	count := int64((end - first) / every)
+	fires := min(count, int64(policy.Max))
+	reason := SkipPolicy
+	if policy.Max == CatchUpCap {
+		reason = SkipCap
+	}
+	if policy.Newest {
+		skip(1, reason, first, end-store.Instant(fires)*every)
+		first = end - store.Instant(fires)*every
+	} else {
+		skip(1, reason, first+store.Instant(fires)*every, end)
+	}
+	p.First, p.EveryMS, p.Move.Fires = first, intervalMS, int32(fires)
+}
+
+// hold quarantines the row (Q3): looked at again after a minute, the cursor
+// where it is. At the end of time it is not looked at again.
+func hold(move *store.Move, row *store.Schedule, now store.Instant, reason string) {
+	mark := store.Hold{Reason: reason, Since: now, Times: 1}
+	if row.Hold != nil {
+		mark.Since = row.Hold.Since
+		mark.Times = row.Hold.Times
+		if mark.Times < math.MaxInt32 {
+			mark.Times++
+		}
+	}
+	move.Cursor, move.SetAt, move.Hold = row.Cursor, row.SetAt, &mark
+	if move.DueAt = now.Add(HoldMS); move.DueAt <= now {
+		move.DueAt = store.None
+	}
+}
+
+// checkRow checks what a store may have got from elsewhere: at registration
+// all of it was checked (Q1, Q6). The problem is "" if there is none.
+func checkRow(row *store.Schedule) (spec Spec, problem string) {
+	spec, fault := scanSpec(row.Spec)
+	if fault != 0 || spec.n == 0 {
+		return Spec{}, explainSpec(row.Spec).Error()
+	}
+	if !row.Anchor.Valid() || !row.Cursor.Valid() {
+		return Spec{}, "invalid row: anchor or cursor is out of range"
+	}
+	if problem := CheckPolicy(row.Stamps, row.ExpiresMS, row.CatchUp, row.Priority); problem != "" {
+		return Spec{}, "invalid row: " + problem
+	}
+	if err := CheckName("queue", row.Queue); err != nil {
+		return Spec{}, err.Error()
+	}
+	return spec, ""
+}

@@ -1,0 +1,25 @@
+package core
+
+import "github.com/tickonce/tickonce/store"
+
+// BoundaryAfter is the first boundary of the grid anchor + k·interval, k ≥ 0,
+// strictly after t; false where it would lie past [store.MaxInstant] (G6).
+func BoundaryAfter(anchor store.Instant, intervalMS int64, t store.Instant) (store.Instant, bool) {
+	if t < anchor {
+		return anchor, true
+	}
+	// Instants are within ±2^53 and an interval below 2^44: no sum overflows.
+	next := t - (t-anchor)%store.Instant(intervalMS) + store.Instant(intervalMS)
+	return next, next <= store.MaxInstant
+}
+
+// boundaryFrom is the first boundary at or after t.
+func boundaryFrom(anchor store.Instant, intervalMS int64, t store.Instant) (store.Instant, bool) {
+	if t <= anchor {
+		return anchor, true
+	}
+	if (t-anchor)%store.Instant(intervalMS) == 0 {
+		return t, true
+	}
+	return BoundaryAfter(anchor, intervalMS, t)
+}

@@ -1,0 +1,52 @@
+package core
+
+import (
+	"strconv"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// The derived defaults of the queues' stamps.
+var (
+	PlainStamps  = store.Stamps{VisibilityMS: 300_000, MaxAttempts: 3, BaseBackoffMS: 60_000}
+	OutboxStamps = store.Stamps{VisibilityMS: 60_000, MaxAttempts: 5, BaseBackoffMS: 5_000}
+)
+
+// MaxPriority and -MaxPriority-1 bound priorities.
+const MaxPriority = 1<<15 - 1
+
+// maxSpanMS bounds every duration of a row: what a time.Duration holds.
+const maxSpanMS = MaxIntervalMS
+
+// CheckPolicy checks the resolved options of a row and answers what is wrong
+// with the first bad one, or "".
+func CheckPolicy(stamps store.Stamps, expiresMS int64, catchUp store.CatchUp, priority int32) string {
+	switch {
+	case stamps.VisibilityMS < 1 || stamps.VisibilityMS > maxSpanMS:
+		return ranged("visibility", stamps.VisibilityMS, "ms", 1, maxSpanMS)
+	case stamps.MaxAttempts < 1:
+		return ranged("max attempts", int64(stamps.MaxAttempts), "", 1, 1<<31-1)
+	case stamps.BaseBackoffMS < 1 || stamps.BaseBackoffMS > MaxBackoffMS:
+		return ranged("base backoff", stamps.BaseBackoffMS, "ms", 1, MaxBackoffMS)
+	case expiresMS < 0 || expiresMS > maxSpanMS:
+		return ranged("expiry", expiresMS, "ms", 0, maxSpanMS)
+	case catchUp.Max < 1 || catchUp.Max > CatchUpCap:
+		return ranged("catch-up count", int64(catchUp.Max), "", 1, CatchUpCap)
+	case catchUp.WindowMS < 0 || catchUp.WindowMS > maxSpanMS:
+		return ranged("catch-up window", catchUp.WindowMS, "ms", 0, maxSpanMS)
+	case priority < -MaxPriority-1 || priority > MaxPriority:
+		return ranged("priority", int64(priority), "", -MaxPriority-1, MaxPriority)
+	}
+	return ""
+}
+
+func ranged(what string, value int64, unit string, least, most int64) string {
+	return what + " is " + strconv.FormatInt(value, 10) + unit + ", want " +
+		strconv.FormatInt(least, 10) + unit + " to " + strconv.FormatInt(most, 10) + unit
+}
+
+// GraceWindowMS is the window of the catch-up policy grace: half the period,
+// but at least two minutes and at most two hours.
+func GraceWindowMS(intervalMS int64) int64 {
+	return min(max(intervalMS/2, 120_000), 7_200_000)
+}

@@ -1,0 +1,116 @@
+package core
+
+import (
+	"bytes"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// Registration is a checked request to put a schedule.
+type Registration struct {
+	Row         store.Schedule // name, spec, queue, payload and the resolved options
+	Interval    Spec
+	Anchor      store.Instant // None: keep the one there is, or now
+	ResetCursor bool
+}
+
+// PlanPut decides what row a registration makes of the one there is, nil
+// without one (S1, S2, S5, S6). A row with ID 0 is a new incarnation. False
+// says that its first boundary would lie past the last instant.
+func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.Schedule, bool) {
+	row := reg.Row
+	if old != nil {
+		row.Paused = old.Paused
+		if keepsGrid(old, reg) {
+			row.ID, row.Anchor, row.Cursor, row.SetAt = old.ID, old.Anchor, old.Cursor, old.SetAt
+			setDue(&row)
+			return row, true
+		}
+	}
+	if row.Anchor = reg.Anchor; row.Anchor == store.None {
+		row.Anchor = now
+	}
+	cursor, ok := BoundaryAfter(row.Anchor, reg.Interval.IntervalMS(), now)
+	row.Cursor, row.SetAt = cursor, now
+	setDue(&row)
+	return row, ok
+}
+
+// keepsGrid reports whether a registration leaves grid and cursor alone (S5).
+// Under a spec that no longer parses the grid is taken to be the same (Q5).
+func keepsGrid(old *store.Schedule, reg *Registration) bool {
+	if reg.ResetCursor || reg.Anchor != store.None && reg.Anchor != old.Anchor {
+		return false
+	}
+	spec, err := ParseSpec(old.Spec)
+	return err != nil || spec.IntervalMS() == reg.Interval.IntervalMS()
+}
+
+// SameRow reports whether a put of row would change nothing of old (C25).
+func SameRow(old, row *store.Schedule) bool {
+	return old.ID == row.ID && old.Name == row.Name && old.Spec == row.Spec && old.Queue == row.Queue &&
+		bytes.Equal(old.Payload, row.Payload) && old.Stamps == row.Stamps && old.ExpiresMS == row.ExpiresMS &&
+		old.CatchUp == row.CatchUp && old.Anchor == row.Anchor && old.Cursor == row.Cursor &&
+		old.DueAt == row.DueAt && old.SetAt == row.SetAt && old.Priority == row.Priority &&
+		old.Paused == row.Paused && old.Hold == nil && row.Hold == nil
+}
+
+func setDue(row *store.Schedule) {
+	row.DueAt, row.Hold = row.Cursor, nil
+	if row.Paused != store.Active {
+		row.DueAt = store.None
+	}
+}
+
+// PlanPause pauses the row (S7).
+func PlanPause(row store.Schedule) store.Schedule {
+	row.Paused, row.DueAt = store.PausedByUser, store.None
+	return row
+}
+
+// PlanResume ends a pause (S7). The boundaries missed meanwhile are one
+// recorded skip, unless catchUp leaves them to the next tick. A row that
+// cannot be decided is left due, so that the next tick quarantines it.
+func PlanResume(row store.Schedule, now store.Instant, catchUp bool) (store.Schedule, Skip) {
+	row.Paused = store.Active
+	setDue(&row)
+	spec, problem := checkRow(&row)
+	if catchUp || problem != "" {
+		return row, Skip{}
+	}
+	interval := spec.IntervalMS()
+	first, ok := boundaryFrom(row.Anchor, interval, row.Cursor)
+	if !ok || first > now {
+		return row, Skip{}
+	}
+	next, ok := BoundaryAfter(row.Anchor, interval, now)
+	if !ok {
+		return row, Skip{}
+	}
+	every := store.Instant(interval)
+	row.Cursor, row.DueAt, row.SetAt = next, next, now
+	return row, Skip{Reason: SkipPause, First: first, Last: next - every, Count: int64((next - first) / every)}
+}
+
+// CursorAhead reports whether a clock that was ahead set the row's cursor
+// (T11): set later than now, and more than two intervals past it.
+func CursorAhead(row *store.Schedule, now store.Instant) bool {
+	if row.Paused != store.Active || row.SetAt <= now || row.Cursor <= now {
+		return false
+	}
+	spec, problem := checkRow(row)
+	return problem == "" && int64(row.Cursor-now) > 2*spec.IntervalMS()
+}
+
+// PlanRearm makes a new incarnation on the same grid whose cursor is the first
+// boundary after now (T11).
+func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, bool) {
+	spec, problem := checkRow(&row)
+	if problem != "" {
+		return row, false
+	}
+	cursor, ok := BoundaryAfter(row.Anchor, spec.IntervalMS(), now)
+	row.ID, row.Cursor, row.SetAt = 0, cursor, now
+	setDue(&row)
+	return row, ok
+}

@@ -1,0 +1,43 @@
+package core
+
+import "github.com/tickonce/tickonce/store"
+
+// MaxBackoffMS caps the retry curve.
+const MaxBackoffMS = 3_600_000
+
+// Mix64 is the finalizer of splitmix64, applied to the next state after x
+// (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+func Mix64(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// BackoffMS is how long a job waits after its attempt failed: equal jitter on
+// B = base·2^(attempt−1), capped at [MaxBackoffMS], so uniform in [B/2, B]. It
+// is a pure function of seed, job and attempt: asked again, or after a restart,
+// it answers the same.
+func BackoffMS(seed uint64, job store.JobID, attempt int32, baseMS int64) int64 {
+	top := min(max(baseMS, 1), MaxBackoffMS)
+	for i := int32(1); i < attempt && top < MaxBackoffMS; i++ {
+		top = min(2*top, MaxBackoffMS)
+	}
+	low := top - top/2
+	draw := Mix64(Mix64(seed^Mix64(uint64(job))) ^ uint64(attempt))
+	return low + int64(draw%uint64(top-low+1))
+}
+
+// PlanRetry decides what becomes of a claim whose handler failed (QU6): ready
+// again after delayMS or, where that is negative, after the row's curve; dead
+// with the error where no attempt is left.
+func PlanRetry(seed uint64, job store.JobID, attempt int32, stamps store.Stamps, delayMS int64, failure string) store.Settle {
+	settle := store.Settle{Job: job, Attempt: attempt, To: store.Pending, DelayMS: delayMS, Error: failure}
+	switch {
+	case attempt >= stamps.MaxAttempts:
+		settle.To, settle.DelayMS = store.Dead, 0
+	case delayMS < 0:
+		settle.DelayMS = BackoffMS(seed, job, attempt, stamps.BaseBackoffMS)
+	}
+	return settle
+}

@@ -1,0 +1,47 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// TickPlan is the decision for one tick. Its buffers are used again.
+type TickPlan struct {
+	Tick  store.Tick
+	Plans []FirePlan // one for each move; Plans[i] decided rows[i]
+}
+
+// Plan decides the rows, which are in (DueAt, Name) order, at now. Rows are
+// taken until the next one would exceed the budget in fires, but at least one
+// (T15); it answers how many. Full reports whether the queue of a row had no
+// room for it.
+func (p *TickPlan) Plan(rows []store.Schedule, now store.Instant, budget int, full func(*store.Schedule) bool) int {
+	p.Tick.Now = now
+	p.Tick.Moves, p.Tick.Fires, p.Plans = p.Tick.Moves[:0], p.Tick.Fires[:0], p.Plans[:0]
+	for i := range rows {
+		plan := PlanFire(&rows[i], now, full(&rows[i]))
+		if i > 0 && len(p.Tick.Fires)+int(plan.Move.Fires) > budget {
+			break
+		}
+		boundary := plan.First
+		for range plan.Move.Fires {
+			p.Tick.Fires = append(p.Tick.Fires, store.Fire{Move: int32(i), Boundary: boundary})
+			boundary += store.Instant(plan.EveryMS)
+		}
+		p.Tick.Moves = append(p.Tick.Moves, plan.Move)
+		p.Plans = append(p.Plans, plan)
+	}
+	byBoundary := func(a, b store.Fire) int {
+		if order := cmp.Compare(a.Boundary, b.Boundary); order != 0 {
+			return order
+		}
+		return strings.Compare(rows[a.Move].Name, rows[b.Move].Name)
+	}
+	if !slices.IsSortedFunc(p.Tick.Fires, byBoundary) {
+		slices.SortFunc(p.Tick.Fires, byBoundary) // total: a schedule has a boundary once
+	}
+	return len(p.Tick.Moves)
+}
