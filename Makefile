@@ -1,0 +1,65 @@
+# Every step is a target, so make names the one that fails.
+
+GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+MODULES := $(dir $(shell git ls-files go.mod '*/go.mod'))
+ENGINE  := ./store ./internal/core . ./memengine
+FUZZ    := 10s
+
+# $(call each,COMMAND) runs the command in every module.
+each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
+
+.PHONY: help setup run test check format vet staticcheck layering wasm race bench fuzz cover fmt
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: ## simulate a git forge's schedules through two weeks of outages
+	@scripts/setup run
+	@go run ./cmd/simulate run examples/scenarios/all-outages.sim
+
+test: setup wasm ## build and test every module
+	$(call each,go test ./...)
+
+check: format vet staticcheck layering test race ## all that a change has to pass
+
+setup: ## check for the tools of make test, install what apt has
+	@scripts/setup test
+
+format: ## check the formatting
+	@echo "$@ ./"
+	@files=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$files" ] || { echo "make fmt is needed for:" $$files; exit 1; }
+
+vet: ## run go vet
+	$(call each,go vet ./...)
+
+staticcheck: ## run staticcheck
+	$(call each,$(STATICCHECK) ./...)
+
+# The tests of the rooms read files through go list, of which go's test cache
+# does not know.
+layering: ## check the rooms, their imports and their bans
+	@echo "$@ ./"
+	@go test -count=1 -run '^Test(Layering|Bans)' .
+
+wasm: ## build the engine for both WebAssembly targets
+	@for os in js wasip1; do echo "$@ $$os" && GOOS=$$os GOARCH=wasm go build $(ENGINE) || exit 1; done
+
+race: ## test under the race detector, with -short
+	@echo "$@ ./"
+	@go test -race -short ./...
+
+bench: ## compare the engine with a bare heap loop and with its peers
+	@cd bench && go run .
+
+fuzz: ## run each fuzz target for FUZZ=10s
+	@scripts/fuzz $(FUZZ)
+
+cover: ## report the coverage of the packages by all tests
+	@mkdir -p bin
+	@go test -coverpkg=./... -coverprofile=bin/cover.out ./... >bin/cover.log || { cat bin/cover.log; exit 1; }
+	@go tool cover -func=bin/cover.out | tail -n 1
+
+fmt: ## format the code
+	@$(GOFUMPT) -w .
