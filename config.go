@@ -1,0 +1,150 @@
+package tickonce
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
+)
+
+// Config configures an engine. Its zero value works.
+type Config struct {
+	// Clock is the host's clock: it arms the timers of the loops and, in
+	// memory, is the clock of the store, by which everything is judged.
+	// Default: the system's.
+	Clock Clock
+
+	// Seed keys the jitter of retries. 0: drawn once from the platform's
+	// randomness.
+	Seed uint64
+
+	// Owner begins the owner tokens of this engine's runners; it must differ
+	// between engines that share a store, and between runs of a process on a
+	// store that outlives it (L10). At most 128 bytes. Default: 128 random
+	// bits.
+	Owner string
+
+	// StandBy makes a runner that does not lead, or cannot reach its store,
+	// contend again every 5 s instead of ending (L3).
+	StandBy bool
+
+	// Batch is how many fires one tick plans at most, and how many schedules
+	// it reads; a schedule is never split (T15). Default 1,000; 1 to 100,000.
+	Batch int
+
+	// LeaseTTL is how long leadership lasts without a renewal; it is renewed
+	// after a third of it. Default 60 s; 1 s to 1 h.
+	LeaseTTL time.Duration
+
+	// Poll is how often a leading runner looks for schedules that others
+	// wrote to a shared store (L7). Default 1 s; at least 10 ms. Negative:
+	// never, for a store that only this engine writes.
+	Poll time.Duration
+
+	// ClockRepair says what becomes of a schedule whose cursor was set by a
+	// clock that was ahead (T11). Default: [RepairHold].
+	ClockRepair ClockRepair
+
+	// OnTime is the window of [CatchUpNone]: how late a boundary may be met
+	// and still fire. Default 10 s; a host whose timers are throttled sets
+	// 2 min. At most 24 h.
+	OnTime time.Duration
+
+	// Limits bound what is stored.
+	Limits Limits
+
+	// Observer is told what happened: after the write, outside any lock, in
+	// order, on the goroutine of the caller. It may call the engine. Its
+	// panic is contained. Package eventlog has one that writes to log/slog.
+	Observer func(Event)
+}
+
+// ClockRepair is a policy for cursors that a clock set which was ahead (T11).
+type ClockRepair uint8
+
+const (
+	// RepairHold leaves the cursor: what was fired or skipped stays so.
+	RepairHold ClockRepair = iota
+	// RepairRearm begins a new incarnation on the same grid from now on, so
+	// that an instant which the wrong clock already used can fire again.
+	RepairRearm
+)
+
+// Limits bound what is stored. A zero field is its default.
+type Limits struct {
+	Payload     int // bytes of one payload; default 1 MiB, at most 1 GiB
+	QueueLength int // jobs that one queue keeps, dead ones included; default 1,000,000
+	Schedules   int // default 1,048,576
+	LastError   int // bytes of an error's text; default 1 KiB, at most 1 MiB
+}
+
+// Store returns the limits that a store enforces.
+func (l Limits) Store() store.Limits {
+	return store.Limits{QueueLength: int64(l.QueueLength), Schedules: int64(l.Schedules)}.WithDefaults()
+}
+
+// The runner's times.
+const (
+	sliceTime       = time.Second     // the loop's longest sleep
+	standByTime     = 5 * time.Second // between two attempts of a stand-by runner (L3)
+	firstRetryTime  = 100 * time.Millisecond
+	retries         = 3
+	defaultLeaseTTL = 60 * time.Second
+)
+
+// WithDefaults returns c with every default filled in, or all its faults,
+// joined. [New] calls it.
+func (c Config) WithDefaults() (Config, error) {
+	var faults []error
+	within := func(option string, value *int, byDefault, least, most int) {
+		if *value == 0 {
+			*value = byDefault
+		}
+		if *value < least || *value > most {
+			faults = append(faults, &OptionError{Option: option, Problem: "is " + strconv.Itoa(*value) +
+				", want " + strconv.Itoa(least) + " to " + strconv.Itoa(most)})
+		}
+	}
+	between := func(option string, value *time.Duration, byDefault, least, most time.Duration) {
+		if *value == 0 {
+			*value = byDefault
+		}
+		if *value < least || *value > most || *value%time.Millisecond != 0 {
+			faults = append(faults, &OptionError{Option: option, Problem: "is " + value.String() +
+				", want whole milliseconds from " + least.String() + " to " + most.String()})
+		}
+	}
+	within("Batch", &c.Batch, 1000, 1, 100_000)
+	within("Limits.Payload", &c.Limits.Payload, 1<<20, 1, 1<<30)
+	within("Limits.QueueLength", &c.Limits.QueueLength, store.DefaultQueueLength, 1, 1<<31-1)
+	within("Limits.Schedules", &c.Limits.Schedules, store.DefaultSchedules, 1, 1<<31-1)
+	within("Limits.LastError", &c.Limits.LastError, 1<<10, 1, 1<<20)
+	between("LeaseTTL", &c.LeaseTTL, defaultLeaseTTL, time.Second, time.Hour)
+	between("OnTime", &c.OnTime, 10*time.Second, time.Millisecond, 24*time.Hour)
+	if c.Poll >= 0 {
+		between("Poll", &c.Poll, time.Second, 10*time.Millisecond, 24*time.Hour)
+	}
+	if c.ClockRepair > RepairRearm {
+		faults = append(faults, &OptionError{Option: "ClockRepair", Problem: "is " +
+			strconv.Itoa(int(c.ClockRepair)) + ", want RepairHold or RepairRearm"})
+	}
+	if len(c.Owner) > core.MaxName {
+		faults = append(faults, &OptionError{Option: "Owner", Problem: "has " + strconv.Itoa(len(c.Owner)) +
+			" bytes, want at most " + strconv.Itoa(core.MaxName)})
+	}
+	if len(faults) > 0 {
+		return Config{}, errors.Join(faults...)
+	}
+	if c.Clock == nil {
+		c.Clock = systemClock{}
+	}
+	if c.Seed == 0 {
+		c.Seed = drawSeed()
+	}
+	if c.Owner == "" {
+		c.Owner = drawOwner()
+	}
+	return c, nil
+}

@@ -1,0 +1,102 @@
+package tickonce
+
+import (
+	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+// The kinds of events, each with the fields of [Event] that it sets beside
+// Kind and At.
+const (
+	EventNone EventKind = iota
+
+	// Schedules.
+	EventScheduled   // Schedule, Queue; Boundary: the next one
+	EventUnscheduled // Schedule
+	EventPaused      // Schedule
+	EventResumed     // Schedule; Boundary: the next one
+
+	// The tick.
+	EventFired       // Schedule, Queue, Job, Boundary
+	EventSkipped     // Schedule, First, Last, Count, Reason
+	EventQuarantined // Schedule, Queue, Reason, Count: how often in a row (Q2)
+	EventCursorAhead // Schedule, Boundary: the cursor (T11)
+	EventRearmed     // Schedule, Boundary: the new cursor (T11)
+
+	// The runner.
+	EventLeading        // Owner
+	EventLeaseLapsed    // Owner: it acquires anew (L4)
+	EventLeadershipLost // Owner
+	EventStandBy        // Owner, Wait, Err: why it does not lead (L3)
+	EventRetrying       // Owner, Phase, Count: the failed attempts, Wait, Err (R1)
+	EventStopped        // Owner, Err: nil after a clean stop
+
+	// Jobs.
+	EventEnqueued  // Queue, Job
+	EventClaimed   // Queue, Job, Count: the attempt
+	EventBuried    // Queue, Count: jobs that died expired or without attempts left (QU5, QU9)
+	EventDone      // Queue, Job
+	EventRetried   // Queue, Job, Count: the attempt, Wait, Reason: the error's text
+	EventDied      // Queue, Job, Count: the attempt, Reason: the error's text
+	EventClaimLost // Queue, Job
+	EventCancelled // Queue, Job
+	EventRequeued  // Queue, Job: the new id
+	EventPurged    // Queue, Count
+)
+
+var eventNames = [...]string{
+	"none", "scheduled", "unscheduled", "paused", "resumed", "fired", "skipped", "quarantined",
+	"cursor_ahead", "rearmed", "leading", "lease_lapsed", "leadership_lost", "stand_by", "retrying",
+	"stopped", "enqueued", "claimed", "buried", "done", "retried", "died", "claim_lost", "cancelled",
+	"requeued", "purged",
+}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// Event is one thing that happened, as told to [Config.Observer]. At most one
+// event tells of it: what an unknown outcome hid stands in the store, not in
+// an event.
+type Event struct {
+	Kind EventKind
+	At   time.Time // the store's now; of a failed call, the host's
+
+	Schedule string
+	Queue    string
+	Job      JobID
+	Boundary time.Time
+
+	First, Last time.Time // of a range of boundaries
+	Count       int64
+	Reason      string
+
+	Owner string
+	Phase Phase
+	Wait  time.Duration
+	Err   error
+}
+
+// emit tells the observer. Its panic is contained: what happened has happened.
+func (e *Engine) emit(event Event) {
+	if e.config.Observer == nil {
+		return
+	}
+	defer func() { _ = recover() }()
+	e.config.Observer(event)
+}
+
+func skipEvent(at store.Instant, schedule string, skip core.Skip) Event {
+	return Event{
+		Kind: EventSkipped, At: timeOf(at), Schedule: schedule, Reason: skip.Reason.String(),
+		First: timeOf(skip.First), Last: timeOf(skip.Last), Count: skip.Count,
+	}
+}

@@ -1,0 +1,146 @@
+package tickonce
+
+import (
+	"context"
+	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
+)
+
+// JobID identifies a job of one store.
+type JobID = store.JobID
+
+// Job is a claimed job, as it was when it was claimed. Its methods settle the
+// claim; each of them returns [ErrClaimLost], and changes nothing, once the
+// claim is not the live one (QU3, QU4): it lapsed and was handed out again, or
+// was settled, or its deadline has passed. A claim dies with the engine that
+// gave it (D6). The methods are safe for concurrent use; the fields are not
+// changed but for Deadline, by [Job.Heartbeat].
+type Job struct {
+	ID      JobID
+	Queue   string
+	Payload []byte // a copy of its own
+
+	Schedule string    // the schedule that fired it, or ""
+	Boundary time.Time // and the boundary, or the zero time
+
+	Enqueued    time.Time
+	RunAt       time.Time
+	Attempt     int // from 1
+	MaxAttempts int
+	Priority    int16
+	LastError   string // of the attempt before
+	Deadline    time.Time
+
+	engine *Engine
+	token  int32
+	stamps store.Stamps
+}
+
+func (e *Engine) jobOf(row *store.Job) *Job {
+	return &Job{
+		ID: row.ID, Queue: row.Queue, Payload: cloneBytes(row.Payload),
+		Schedule: row.Schedule, Boundary: timeOf(row.FireAt),
+		Enqueued: timeOf(row.EnqueuedAt), RunAt: timeOf(row.RunAt),
+		Attempt: int(row.Attempts), MaxAttempts: int(row.Stamps.MaxAttempts), Priority: int16(row.Priority),
+		LastError: row.LastError, Deadline: timeOf(row.Deadline),
+		engine: e, token: row.Attempts, stamps: row.Stamps,
+	}
+}
+
+// Ack ends the job as done.
+func (j *Job) Ack(ctx context.Context) error { return j.settle(ctx, "ack", j.ack()) }
+
+// Retry gives the job back with the error of this attempt: it is ready again
+// after the retry curve, or dead where no attempt is left (QU6).
+func (j *Job) Retry(ctx context.Context, cause error) error {
+	return j.settle(ctx, "retry", j.retry(cause, -1))
+}
+
+// RetryAfter is [Job.Retry] with a delay of its own: whole milliseconds, 0 or
+// more.
+func (j *Job) RetryAfter(ctx context.Context, cause error, delay time.Duration) error {
+	ms, err := optionMS("delay", delay)
+	if err != nil {
+		return err
+	}
+	return j.settle(ctx, "retry", j.retry(cause, ms))
+}
+
+// Fail ends the job as dead at once, with the error (QU7).
+func (j *Job) Fail(ctx context.Context, cause error) error {
+	return j.settle(ctx, "fail", j.fail(cause))
+}
+
+// Heartbeat renews the claim: its deadline becomes now + extension (QU8).
+// Extension 0 is the job's visibility. Not safe beside a read of Deadline.
+func (j *Job) Heartbeat(ctx context.Context, extension time.Duration) error {
+	ms, err := optionMS("extension", extension)
+	if err != nil {
+		return err
+	}
+	if ms == 0 {
+		ms = j.stamps.VisibilityMS
+	}
+	var deadline [1]store.Instant
+	now, err := j.engine.store.Extend(ctx, []store.Extend{{Job: j.ID, Attempt: j.token, ForMS: ms}}, deadline[:])
+	switch {
+	case err != nil:
+		return &OpError{Op: "heartbeat", Queue: j.Queue, Err: err}
+	case deadline[0] == store.None:
+		j.engine.emit(Event{Kind: EventClaimLost, At: timeOf(now), Queue: j.Queue, Job: j.ID})
+		return ErrClaimLost
+	}
+	j.Deadline = timeOf(deadline[0])
+	return nil
+}
+
+func (j *Job) ack() store.Settle {
+	return store.Settle{Job: j.ID, Attempt: j.token, To: store.Done}
+}
+
+func (j *Job) retry(cause error, delayMS int64) store.Settle {
+	return core.PlanRetry(j.engine.config.Seed, j.ID, j.token, j.stamps, delayMS, j.engine.errorText(cause))
+}
+
+func (j *Job) fail(cause error) store.Settle {
+	return store.Settle{Job: j.ID, Attempt: j.token, To: store.Dead, Error: j.engine.errorText(cause)}
+}
+
+func (j *Job) settle(ctx context.Context, op string, s store.Settle) error {
+	var out [1]bool
+	now, err := j.engine.store.Settle(ctx, []store.Settle{s}, out[:])
+	if err != nil {
+		return &OpError{Op: op, Queue: j.Queue, Err: err}
+	}
+	j.engine.emit(j.settled(now, s, out[0]))
+	if !out[0] {
+		return ErrClaimLost
+	}
+	return nil
+}
+
+// settled is the event of a settlement.
+func (j *Job) settled(now store.Instant, s store.Settle, ok bool) Event {
+	event := Event{At: timeOf(now), Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
+	switch {
+	case !ok:
+		event.Kind = EventClaimLost
+	case s.To == store.Done:
+		event.Kind = EventDone
+	case s.To == store.Pending:
+		event.Kind, event.Count, event.Wait, event.Reason = EventRetried, int64(s.Attempt), durationOf(s.DelayMS), s.Error
+	default:
+		event.Kind, event.Count, event.Reason = EventDied, int64(s.Attempt), s.Error
+	}
+	return event
+}
+
+// errorText is what is kept of an error.
+func (e *Engine) errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return core.CleanText(err.Error(), e.config.Limits.LastError)
+}

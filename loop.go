@@ -1,0 +1,38 @@
+package tickonce
+
+import (
+	"context"
+)
+
+// RunSchedules runs the schedules until ctx ends, and then releases its lease
+// and returns nil (L5). It returns [ErrLeadershipLost] when another runner
+// leads (L3, L4), and the store's error, as an [*OpError] with phase and
+// schedule, when the retries are exhausted (R1, R7); with [Config.StandBy] it
+// returns only when ctx ends. Nothing fires while nobody runs the schedules
+// (L1).
+//
+// It is the goroutine's driver of [Runner.Step]: it sleeps on the engine's
+// clock in slices of at most 1 s, since timers stand still while a machine
+// sleeps (L7), and is woken at once by a schedule that this engine adds (L8).
+func (e *Engine) RunSchedules(ctx context.Context) error {
+	r := e.NewRunner()
+	for {
+		woken := e.woken.next() // before the step, so that no wake is missed
+		next, _, err := r.Step(ctx)
+		if err != nil || next.IsZero() {
+			return err
+		}
+		if sleep := min(next.Sub(e.config.Clock.Now()), sliceTime); sleep > 0 {
+			select {
+			case <-ctx.Done():
+			case <-woken:
+			case <-e.config.Clock.After(sleep):
+			}
+		}
+		if ctx.Err() != nil {
+			release, cancel := context.WithTimeout(context.WithoutCancel(ctx), sliceTime)
+			defer cancel()
+			return r.Stop(release)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package tickonce
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
+)
+
+// Outbox is a queue for deliveries to the outside, with stamps of its own:
+// visibility 60 s, 5 attempts, base backoff 5 s. Its queue belongs to the
+// engine and is reached only through the outbox (N5). It is safe for
+// concurrent use.
+type Outbox struct {
+	engine *Engine
+	queue  string
+	err    error // of the name
+}
+
+// Outbox returns the outbox of that name. A name that is refused is reported
+// by the outbox's methods: [ErrInvalidName], [ErrReservedName].
+func (e *Engine) Outbox(name string) *Outbox {
+	return &Outbox{engine: e, queue: core.OutboxPrefix + name, err: core.CheckName("outbox", name)}
+}
+
+// OutboxOptions are the options of an entry.
+type OutboxOptions struct {
+	MaxAttempts int    // default 5
+	Key         string // see [EnqueueOptions.Key]
+}
+
+func (o OutboxOptions) enqueue() EnqueueOptions {
+	return EnqueueOptions{MaxAttempts: o.MaxAttempts, Key: o.Key}
+}
+
+// Enqueue puts an entry into the outbox; see [Engine.Enqueue]. To put it there
+// together with other writes, use [Tx.Outbox].
+func (o *Outbox) Enqueue(ctx context.Context, payload []byte, opts OutboxOptions) (JobID, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	return o.engine.enqueue(ctx, o.queue, payload, opts.enqueue(), core.OutboxStamps)
+}
+
+// RunOnce claims one entry, hands it to deliver, and settles it: done if
+// deliver returns nil, else retried after the curve, or dead at the last
+// attempt with the error's text (O1–O3). It reports whether there was an
+// entry. An error or a panic of deliver is the entry's, not RunOnce's. Nothing
+// renews the claim meanwhile (O4): a deliver that takes longer than 60 s calls
+// [Job.Heartbeat] itself, or the entry is handed out again and RunOnce returns
+// (true, [ErrClaimLost]) (O5). Other errors are the store's: if the settlement
+// failed, the entry is delivered again once its claim lapses. The settlement
+// is made even if ctx ended during deliver, or deliver called runtime.Goexit.
+func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver func(context.Context, *Job) error) (bool, error) {
+	if o.err != nil {
+		return false, o.err
+	}
+	job, err := o.engine.claim(ctx, o.queue, worker)
+	if err != nil || job == nil {
+		return false, err
+	}
+	settled := context.WithoutCancel(ctx)
+	returned := false
+	defer func() {
+		if !returned { // nothing to return an error to
+			_ = job.Retry(settled, errors.New("deliver ended its goroutine"))
+		}
+	}()
+	failure := contained(ctx, job, deliver)
+	returned = true
+	if failure != nil {
+		return true, job.Retry(settled, failure)
+	}
+	return true, job.Ack(settled)
+}
+
+// contained calls deliver and turns a panic into an error (O2).
+func contained(ctx context.Context, job *Job, deliver func(context.Context, *Job) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("panic: " + panicText(p))
+		}
+	}()
+	return deliver(ctx, job)
+}
+
+// panicText describes what was thrown without package fmt.
+func panicText(p any) string {
+	switch p := p.(type) {
+	case error:
+		return p.Error()
+	case string:
+		return p
+	case interface{ String() string }:
+		return p.String()
+	case int:
+		return strconv.Itoa(p)
+	default:
+		return "a value that is neither an error nor a string"
+	}
+}
+
+// NextClaimAt is [Engine.NextClaimAt] of the outbox.
+func (o *Outbox) NextClaimAt(ctx context.Context) (time.Time, bool, error) {
+	if o.err != nil {
+		return time.Time{}, false, o.err
+	}
+	return o.engine.nextClaimAt(ctx, o.queue)
+}
+
+// Info is [Engine.Queue] of the outbox.
+func (o *Outbox) Info(ctx context.Context) (QueueInfo, error) {
+	if o.err != nil {
+		return QueueInfo{}, o.err
+	}
+	return o.engine.queueInfo(ctx, o.queue)
+}
+
+// Sweep is [Engine.Sweep] of the outbox.
+func (o *Outbox) Sweep(ctx context.Context) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	return o.engine.sweep(ctx, o.queue)
+}
+
+// Dead is [Engine.Dead] of the outbox.
+func (o *Outbox) Dead(ctx context.Context) iter.Seq2[DeadJob, error] {
+	if o.err != nil {
+		return func(yield func(DeadJob, error) bool) { yield(DeadJob{}, o.err) }
+	}
+	return o.engine.dead(ctx, o.queue)
+}
+
+// Requeue is [Engine.Requeue] of the outbox.
+func (o *Outbox) Requeue(ctx context.Context, job JobID) (JobID, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	return o.engine.requeue(ctx, o.queue, job)
+}
+
+// Purge is [Engine.Purge] of the outbox.
+func (o *Outbox) Purge(ctx context.Context, jobs ...JobID) error {
+	if o.err != nil {
+		return o.err
+	}
+	return o.engine.purge(ctx, o.queue, jobs)
+}

@@ -1,0 +1,423 @@
+package tickonce
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
+)
+
+// Runner is one run of the schedules: it leads by the scheduler's lock, looks
+// for due schedules, and fires them. It only moves when [Runner.Step] is
+// called. A Runner is not safe for concurrent use; several runners, on one
+// engine or on many, contend by the lock (L2).
+//
+//	phase    call      answer → next phase, when
+//	contend  Acquire   granted → look, now · refused → end with ErrLeadershipLost (stand-by: contend, +5 s)
+//	renew    Renew     live → look, now · lapsed → contend, now (L4)
+//	look     Due       none → rest · some → plan, write, now · the clock went back → inspect after a renewal (T11)
+//	inspect  Schedules a page: rows ahead of the clock → repair or the next page, after a renewal · the last page → look
+//	repair   Commit    → inspect, after a renewal
+//	write    Advance   more due, or stale rows → renew, now · done → rest · fenced → contend, now
+//	rest     none      woken, or the wake reached → renew
+//	stop     Release   end, nil
+//
+// A store error in any phase leads back to renew (without a lease: contend)
+// after 100, 200 and 400 ms; the next one ends the runner, with its lease left
+// to lapse (R8), or makes it stand by.
+type Runner struct {
+	engine *Engine
+	owner  string
+	ttlMS  int64
+
+	phase phase
+	lease store.Lease // zero while the runner does not lead
+	term  store.Term  // of the latest lease, until another is seen to lead
+	err   error       // of the end
+
+	now      store.Instant // the store's latest reading
+	failures int           // store errors since the last whole tick (R6)
+	standing bool          // contending without retries of its own (L3)
+
+	inspecting bool // before the next look
+	inspected  string
+	repairs    store.Batch
+
+	rows []store.Schedule
+	plan core.TickPlan
+	due  store.Instant // the least due-at that the tick leaves behind
+	full []fullRow
+	seen int64 // of the engine's signal, before the look
+
+	wake   store.Instant // the next step does nothing before, on the host's clock
+	rested store.Instant // the host's clock when that was said
+
+	report Report
+}
+
+type phase uint8
+
+const (
+	phaseContend phase = iota
+	phaseRenew
+	phaseLook
+	phaseWrite
+	phaseRepair
+	phaseRest
+	phaseEnded
+)
+
+// fullRow remembers a row whose queue had no room, until its next plan.
+type fullRow struct {
+	id  store.ScheduleID
+	rev store.Rev
+}
+
+// NewRunner returns a runner with an owner token of its own (L10). It makes no
+// call before its first step.
+func (e *Engine) NewRunner() *Runner {
+	run := e.runs.Add(1)
+	return &Runner{
+		engine: e,
+		owner:  e.config.Owner + "/" + strconv.FormatInt(run, 10),
+		ttlMS:  e.config.LeaseTTL.Milliseconds(),
+		due:    store.None,
+		now:    store.MinInstant,
+		rows:   make([]store.Schedule, e.config.Batch),
+	}
+}
+
+// Step makes at most one store call and returns when to be called next, on the
+// host's clock, which is now or the past when there is more to do. It may be
+// called sooner, as after a schedule was added; too soon it does nothing. The
+// report tells what the step did and is good until the next one.
+//
+// After the end next is the zero time: err is nil after a clean stop, which an
+// ended ctx brings about (L5), [ErrLeadershipLost], or the store's error that
+// outlasted the retries. Before the end err is nil.
+func (r *Runner) Step(ctx context.Context) (next time.Time, rep *Report, err error) {
+	r.report = Report{runner: r}
+	if r.phase == phaseEnded {
+		return time.Time{}, &r.report, r.err
+	}
+	if ctx.Err() != nil {
+		return time.Time{}, &r.report, r.Stop(context.WithoutCancel(ctx))
+	}
+	if r.asleep() {
+		return timeOf(r.wake), &r.report, nil
+	}
+	if r.phase == phaseRest {
+		r.phase = phaseRenew
+	}
+	r.wait(0)
+	switch r.phase {
+	case phaseContend:
+		r.contend(ctx)
+	case phaseRenew:
+		r.renew(ctx)
+	case phaseLook:
+		if r.inspecting {
+			r.inspect(ctx)
+		} else {
+			r.look(ctx)
+		}
+	case phaseRepair:
+		r.repair(ctx)
+	case phaseWrite:
+		r.write(ctx)
+	}
+	if r.phase == phaseEnded {
+		return time.Time{}, &r.report, r.err
+	}
+	return timeOf(r.wake), &r.report, nil
+}
+
+// asleep reports whether it is too soon for a step. A host's clock that has
+// gone back ends the sleep (K5), a woken engine ends a rest (L8).
+func (r *Runner) asleep() bool {
+	host := r.engine.now()
+	return r.rested <= host && host < r.wake && (r.phase != phaseRest || r.seen == r.engine.woken.seen())
+}
+
+// wait makes the next step do nothing for so long.
+func (r *Runner) wait(d time.Duration) {
+	r.rested = r.engine.now()
+	r.wake = r.rested.Add(d.Milliseconds())
+}
+
+// Stop ends the run and releases the lease (L5). It returns nil: if the
+// release fails, the lease lapses. After the end it does nothing and returns
+// what the run ended with.
+func (r *Runner) Stop(ctx context.Context) error {
+	if r.phase == phaseEnded {
+		return r.err
+	}
+	if r.lease.Term != 0 {
+		r.report.Phase = PhaseRelease
+		_, _ = r.engine.store.Release(ctx, r.lease)
+		r.lease = store.Lease{}
+	}
+	r.end(nil)
+	return nil
+}
+
+func (r *Runner) end(err error) {
+	r.phase, r.err = phaseEnded, err
+	r.emit(Event{Kind: EventStopped, Err: err})
+}
+
+// emit tells of something that is the runner's, at its latest reading.
+func (r *Runner) emit(event Event) {
+	event.At, event.Owner = timeOf(r.now), r.owner
+	r.engine.emit(event)
+}
+
+func (r *Runner) contend(ctx context.Context) {
+	r.report.Phase = PhaseAcquire
+	grant, err := r.engine.store.Acquire(ctx, core.SchedulerLock, r.owner, r.ttlMS)
+	if err != nil {
+		r.failed(ctx, PhaseAcquire, err)
+		return
+	}
+	r.read(grant.Now)
+	if !grant.OK {
+		if r.term != 0 {
+			r.emit(Event{Kind: EventLeadershipLost})
+			r.term = 0
+		}
+		r.refused(&OpError{Op: "run schedules", Phase: PhaseAcquire, Err: ErrLeadershipLost})
+		return
+	}
+	if r.term != 0 && r.term != grant.Lease.Term {
+		r.emit(Event{Kind: EventLeaseLapsed})
+	}
+	r.lease, r.term, r.standing = grant.Lease, grant.Lease.Term, false
+	r.emit(Event{Kind: EventLeading})
+	r.startInspection()
+	r.phase = phaseLook
+}
+
+func (r *Runner) renew(ctx context.Context) {
+	r.report.Phase = PhaseRenew
+	grant, err := r.engine.store.Renew(ctx, r.lease, r.ttlMS)
+	if err != nil {
+		r.failed(ctx, PhaseRenew, err)
+		return
+	}
+	r.read(grant.Now)
+	if !grant.OK {
+		r.lapsed()
+		return
+	}
+	r.lease = grant.Lease
+	r.phase = phaseLook
+}
+
+// lapsed drops what was planned and acquires anew (L4).
+func (r *Runner) lapsed() {
+	r.lease = store.Lease{}
+	r.phase = phaseContend
+}
+
+func (r *Runner) look(ctx context.Context) {
+	r.report.Phase = PhaseSelect
+	seen := r.engine.woken.seen()
+	due, err := r.engine.store.Due(ctx, r.rows)
+	if err != nil {
+		r.failed(ctx, PhaseSelect, err)
+		return
+	}
+	r.seen = seen
+	if due.Now < r.now {
+		r.read(due.Now)
+		r.phase = phaseRenew // inspects before it fires anything
+		return
+	}
+	r.read(due.Now)
+	r.due = due.Next
+	if due.N == 0 {
+		r.rest()
+		return
+	}
+	rows := r.rows[:due.N]
+	taken := r.plan.Plan(rows, due.Now, r.engine.config.Batch, r.isFull)
+	r.full = r.full[:0]
+	if taken < len(rows) {
+		r.due = min(r.due, rows[taken].DueAt)
+	}
+	r.phase = phaseWrite
+}
+
+func (r *Runner) isFull(row *store.Schedule) bool {
+	for _, full := range r.full {
+		if full.id == row.ID && full.rev == row.Rev {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Runner) write(ctx context.Context) {
+	r.report.Phase = PhaseAdvance
+	r.plan.Tick.By = r.lease
+	held, err := r.engine.store.Advance(ctx, &r.plan.Tick)
+	if err != nil {
+		r.failed(ctx, PhaseAdvance, err)
+		return
+	}
+	if !held {
+		r.lapsed()
+		return
+	}
+	r.report.wrote = true
+	for i := range r.plan.Tick.Moves {
+		move := &r.plan.Tick.Moves[i]
+		switch move.Outcome {
+		case store.Moved:
+			r.due = min(r.due, move.DueAt)
+		case store.Full:
+			r.full = append(r.full, fullRow{move.ID, move.Rev})
+			r.due = store.MinInstant
+		case store.Stale:
+			r.due = store.MinInstant
+		}
+	}
+	if r.engine.config.Observer != nil {
+		r.announce()
+	}
+	if r.due <= r.now {
+		r.failures = 0
+		r.phase = phaseRenew
+		return
+	}
+	r.rest()
+}
+
+// rest ends a tick: sleep until the least of the next due-at, the renewal and
+// the poll (L7).
+func (r *Runner) rest() {
+	r.failures = 0
+	wake := min(r.due, r.lease.ExpiresAt.Add(-2*r.ttlMS/3))
+	if poll := r.engine.config.Poll; poll > 0 {
+		wake = min(wake, r.now.Add(poll.Milliseconds()))
+	}
+	r.phase = phaseRest
+	r.wait(durationOf(int64(wake - r.now)))
+}
+
+// read takes note of the store's clock. When it has gone back, the schedules
+// are inspected before the next look (T11).
+func (r *Runner) read(now store.Instant) {
+	if now < r.now {
+		r.startInspection()
+	}
+	r.now = now
+}
+
+func (r *Runner) startInspection() {
+	r.inspecting, r.inspected = true, ""
+}
+
+// inspect reads one page of schedules and looks for cursors that were set by a
+// clock that was ahead (T11).
+func (r *Runner) inspect(ctx context.Context) {
+	r.report.Phase = PhaseSelect
+	n, now, err := r.engine.store.Schedules(ctx, r.inspected, r.rows)
+	if err != nil {
+		r.failed(ctx, PhaseSelect, err)
+		return
+	}
+	r.read(now)
+	rearm := r.engine.config.ClockRepair == RepairRearm
+	r.repairs.Puts = r.repairs.Puts[:0]
+	for i := range r.rows[:n] {
+		row := &r.rows[i]
+		if !core.CursorAhead(row, now) {
+			continue
+		}
+		r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
+		if rearmed, ok := core.PlanRearm(*row, now); rearm && ok {
+			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: rearmed})
+		}
+	}
+	if n < len(r.rows) {
+		r.inspecting = false
+	} else {
+		r.inspected = after(r.rows[n-1].Name)
+	}
+	switch {
+	case len(r.repairs.Puts) > 0:
+		r.phase = phaseRepair
+	case r.inspecting:
+		r.phase = phaseRenew
+	}
+}
+
+// repair writes what the page called for. Rows that changed meanwhile were
+// not set by the wrong clock; the page is read again.
+func (r *Runner) repair(ctx context.Context) {
+	r.report.Phase = PhaseAdvance
+	done, err := r.engine.store.Commit(ctx, &r.repairs)
+	if err != nil {
+		r.failed(ctx, PhaseAdvance, err)
+		return
+	}
+	r.read(done.Now)
+	if done.Refusal.Why == store.Conflict {
+		r.startInspection()
+	}
+	for i := range done.Puts {
+		r.emit(Event{Kind: EventRearmed, Schedule: done.Puts[i].Name, Boundary: timeOf(done.Puts[i].Cursor)})
+	}
+	r.phase = phaseRenew
+}
+
+// failed deals with a store error: it is retried from the renewal (R1, R3)
+// until the retries are exhausted.
+func (r *Runner) failed(ctx context.Context, phase Phase, err error) {
+	opErr := &OpError{Op: "run schedules", Phase: phase, Err: err}
+	if phase == PhaseAdvance {
+		opErr.Schedule, opErr.Rows = r.batch()
+	}
+	r.report.Err = opErr
+	if ctx.Err() != nil {
+		return // the next step stops
+	}
+	if r.standing {
+		r.refused(opErr)
+		return
+	}
+	if r.failures++; r.failures > retries {
+		r.failures = 0
+		r.refused(opErr)
+		return
+	}
+	pause := firstRetryTime << (r.failures - 1)
+	r.emit(Event{Kind: EventRetrying, Phase: phase, Count: int64(r.failures), Wait: pause, Err: err})
+	if r.phase = phaseRenew; r.lease.Term == 0 {
+		r.phase = phaseContend
+	}
+	r.wait(pause)
+}
+
+// batch names what a failed write would have written.
+func (r *Runner) batch() (first string, rows int) {
+	if r.phase == phaseRepair {
+		return r.repairs.Puts[0].Guard.Name, len(r.repairs.Puts)
+	}
+	return r.rows[0].Name, len(r.plan.Tick.Moves)
+}
+
+// refused ends the run, or stands by (L3).
+func (r *Runner) refused(err error) {
+	if !r.engine.config.StandBy {
+		r.end(err)
+		return
+	}
+	r.report.Err = err
+	r.lease, r.standing, r.phase = store.Lease{}, true, phaseContend
+	r.emit(Event{Kind: EventStandBy, Wait: standByTime, Err: err})
+	r.wait(standByTime)
+}

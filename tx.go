@@ -1,0 +1,307 @@
+package tickonce
+
+import (
+	"context"
+
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
+)
+
+// Tx is a transaction: a batch of writes that are checked and staged as they
+// are called, and written together, or not at all, when the function of
+// [Engine.Tx] has returned (O7). Nothing is locked meanwhile, and the function
+// may call the engine. Reads through the Tx see what it staged over what was
+// committed. Its methods return the errors of the engine's methods of the same
+// name, at once where a check fails, and [ErrTxDone] after the transaction is
+// over. A Tx is not safe for concurrent use.
+type Tx struct {
+	engine *Engine
+	ctx    context.Context
+	done   bool
+
+	batch  store.Batch // but for guards, puts and removes, which finish adds
+	rows   map[string]*txRow
+	order  []*txRow // in the order of the first touch
+	events []Event
+	jobs   []*TxJob // one for each requeue and insert
+	ends   map[JobID]bool
+}
+
+// txRow is the overlay over one schedule.
+type txRow struct {
+	name    string
+	read    *store.Schedule // as committed, nil without one
+	now     store.Instant   // of that read
+	row     *store.Schedule // as staged, nil without one
+	written bool
+}
+
+// TxJob is a job that a transaction enqueues. Its id is given at the commit.
+type TxJob struct {
+	id       JobID
+	existing bool
+	queue    string
+	requeue  bool
+}
+
+// ID returns the job's id, or 0 before the commit.
+func (j *TxJob) ID() JobID { return j.id }
+
+// Existing reports whether the queue had a live job with the key already, so
+// that nothing was written (QU12). False before the commit.
+func (j *TxJob) Existing() bool { return j.existing }
+
+// Tx calls fn and then writes what it staged in one guarded store call, all or
+// nothing (O7). If fn returns an error or panics, nothing is written and no
+// call made. If a schedule that fn read or wrote has changed since, Tx returns
+// [ErrConflict]; if a claim that it settles was lost, [ErrClaimLost]; if a
+// limit stands in the way, [ErrLimit]; if a job is gone, [ErrNotFound]: and
+// nothing of the batch is there. Call it again to try anew. After another
+// error of the store the outcome is unknown.
+func (e *Engine) Tx(ctx context.Context, fn func(*Tx) error) error {
+	tx := &Tx{engine: e, ctx: ctx, rows: map[string]*txRow{}, ends: map[JobID]bool{}}
+	defer func() { tx.done = true }()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	tx.done = true
+	return tx.commit()
+}
+
+func (tx *Tx) commit() error {
+	b := &tx.batch
+	for _, r := range tx.order {
+		guard := guardOf(r.name, r.read)
+		switch {
+		case !r.written:
+			b.Guards = append(b.Guards, guard)
+		case r.row != nil:
+			b.Puts = append(b.Puts, store.Put{Guard: guard, Row: *r.row})
+		case r.read != nil:
+			b.Removes = append(b.Removes, guard)
+		default: // staged and removed again
+			b.Guards = append(b.Guards, guard)
+		}
+	}
+	if len(b.Puts)+len(b.Removes)+len(b.Settles)+len(b.Cancels)+len(b.Requeues)+len(b.Purges)+len(b.Inserts)+len(b.Guards) == 0 {
+		return nil
+	}
+	done, err := tx.engine.commit(tx.ctx, "transaction", b)
+	if err != nil {
+		return err
+	}
+	requeues, inserts := 0, 0
+	for _, job := range tx.jobs {
+		kind := EventEnqueued
+		if job.requeue {
+			kind, job.id = EventRequeued, done.Requeues[requeues]
+			requeues++
+		} else {
+			job.id, job.existing = done.Inserts[inserts].Job, done.Inserts[inserts].Existing
+			inserts++
+		}
+		if !job.existing {
+			tx.events = append(tx.events, Event{Kind: kind, Queue: job.queue, Job: job.id})
+		}
+	}
+	tx.engine.announce(done.Now, tx.events)
+	return nil
+}
+
+// row is the overlay of a schedule, read at its first touch.
+func (tx *Tx) row(op, name string) (*txRow, error) {
+	if tx.done {
+		return nil, ErrTxDone
+	}
+	if r := tx.rows[name]; r != nil {
+		return r, nil
+	}
+	read, now, err := tx.engine.read(tx.ctx, name)
+	if err != nil {
+		return nil, opError(op, name, err)
+	}
+	r := &txRow{name: name, read: read, now: now, row: read}
+	tx.rows[name] = r
+	tx.order = append(tx.order, r)
+	return r, nil
+}
+
+// update stages what plan decides on the overlay.
+func (tx *Tx) update(op, name string, plan planner) (bool, error) {
+	r, err := tx.row(op, name)
+	if err != nil {
+		return false, err
+	}
+	row, events, err := plan(r.row, r.now)
+	if err != nil || row == nil {
+		return false, err
+	}
+	r.row, r.written = row, true
+	tx.events = append(tx.events, events...)
+	return true, nil
+}
+
+// Schedule stages [Engine.Schedule].
+func (tx *Tx) Schedule(name, spec, queue string, payload []byte, o ScheduleOptions) (Schedule, error) {
+	reg, err := tx.engine.registration(name, spec, queue, payload, o)
+	if err != nil {
+		return Schedule{}, err
+	}
+	var row store.Schedule
+	if _, err := tx.update("schedule", name, planSchedule(reg, &row)); err != nil {
+		return Schedule{}, err
+	}
+	return scheduleOf(&row), nil
+}
+
+// Unschedule stages [Engine.Unschedule].
+func (tx *Tx) Unschedule(name string) (bool, error) {
+	if err := core.CheckName("schedule name", name); err != nil {
+		return false, err
+	}
+	r, err := tx.row("unschedule", name)
+	if err != nil || r.row == nil {
+		return false, err
+	}
+	r.row, r.written = nil, true
+	tx.events = append(tx.events, Event{Kind: EventUnscheduled, Schedule: name})
+	return true, nil
+}
+
+// Pause stages [Engine.Pause].
+func (tx *Tx) Pause(name string) (bool, error) {
+	if err := core.CheckName("schedule name", name); err != nil {
+		return false, err
+	}
+	return tx.update("pause", name, planPause)
+}
+
+// Resume stages [Engine.Resume].
+func (tx *Tx) Resume(name string, o ResumeOptions) (bool, error) {
+	if err := core.CheckName("schedule name", name); err != nil {
+		return false, err
+	}
+	return tx.update("resume", name, planResume(o))
+}
+
+// Lookup is [Engine.Lookup] under what is staged. The schedule, or its
+// absence, must still be so at the commit.
+func (tx *Tx) Lookup(name string) (Schedule, bool, error) {
+	r, err := tx.row("lookup", name)
+	if err != nil || r.row == nil {
+		return Schedule{}, false, err
+	}
+	return scheduleOf(r.row), true, nil
+}
+
+// Enqueue stages [Engine.Enqueue].
+func (tx *Tx) Enqueue(queue string, payload []byte, o EnqueueOptions) (*TxJob, error) {
+	if err := core.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	return tx.enqueue(queue, payload, o, core.PlainStamps)
+}
+
+func (tx *Tx) enqueue(queue string, payload []byte, o EnqueueOptions, stamps store.Stamps) (*TxJob, error) {
+	if tx.done {
+		return nil, ErrTxDone
+	}
+	insert, err := tx.engine.insert(queue, payload, o, stamps)
+	if err != nil {
+		return nil, err
+	}
+	tx.batch.Inserts = append(tx.batch.Inserts, insert)
+	job := &TxJob{queue: queue}
+	tx.jobs = append(tx.jobs, job)
+	return job, nil
+}
+
+// TxOutbox is an [Outbox] within a transaction.
+type TxOutbox struct {
+	tx     *Tx
+	outbox *Outbox
+}
+
+// Outbox returns the outbox of that name within the transaction.
+func (tx *Tx) Outbox(name string) TxOutbox { return TxOutbox{tx, tx.engine.Outbox(name)} }
+
+// Enqueue stages [Outbox.Enqueue].
+func (o TxOutbox) Enqueue(payload []byte, opts OutboxOptions) (*TxJob, error) {
+	if o.outbox.err != nil {
+		return nil, o.outbox.err
+	}
+	return o.tx.enqueue(o.outbox.queue, payload, opts.enqueue(), core.OutboxStamps)
+}
+
+// Ack stages [Job.Ack].
+func (tx *Tx) Ack(j *Job) error { return tx.settle(j, j.ack()) }
+
+// Retry stages [Job.Retry].
+func (tx *Tx) Retry(j *Job, cause error) error { return tx.settle(j, j.retry(cause, -1)) }
+
+// Fail stages [Job.Fail].
+func (tx *Tx) Fail(j *Job, cause error) error { return tx.settle(j, j.fail(cause)) }
+
+// settle stages the end of a claim. Whether the claim is the live one shows at
+// the commit, but for a job that this transaction has ended already.
+func (tx *Tx) settle(j *Job, s store.Settle) error {
+	switch {
+	case tx.done:
+		return ErrTxDone
+	case j.engine != tx.engine:
+		return &OptionError{Option: "job", Problem: "is of another engine"}
+	case tx.ends[j.ID]:
+		return ErrClaimLost
+	}
+	tx.ends[j.ID] = true
+	tx.batch.Settles = append(tx.batch.Settles, s)
+	tx.events = append(tx.events, j.settled(0, s, true))
+	return nil
+}
+
+// Cancel stages [Engine.Cancel]. A job that is gone by the commit makes it
+// fail with [ErrNotFound].
+func (tx *Tx) Cancel(queue string, job JobID) error {
+	if err := tx.end(queue, job); err != nil {
+		return err
+	}
+	tx.batch.Cancels = append(tx.batch.Cancels, store.JobRef{Queue: queue, Job: job})
+	tx.events = append(tx.events, Event{Kind: EventCancelled, Queue: queue, Job: job})
+	return nil
+}
+
+// Requeue stages [Engine.Requeue].
+func (tx *Tx) Requeue(queue string, job JobID) (*TxJob, error) {
+	if err := tx.end(queue, job); err != nil {
+		return nil, err
+	}
+	tx.batch.Requeues = append(tx.batch.Requeues, store.JobRef{Queue: queue, Job: job})
+	staged := &TxJob{queue: queue, requeue: true}
+	tx.jobs = append(tx.jobs, staged)
+	return staged, nil
+}
+
+// Purge stages [Engine.Purge] of one job.
+func (tx *Tx) Purge(queue string, job JobID) error {
+	if err := tx.end(queue, job); err != nil {
+		return err
+	}
+	tx.batch.Purges = append(tx.batch.Purges, store.JobRef{Queue: queue, Job: job})
+	tx.events = append(tx.events, Event{Kind: EventPurged, Queue: queue, Count: 1})
+	return nil
+}
+
+// end checks a request to end a job of a public queue, once.
+func (tx *Tx) end(queue string, job JobID) error {
+	if err := core.CheckName("queue", queue); err != nil {
+		return err
+	}
+	switch {
+	case tx.done:
+		return ErrTxDone
+	case tx.ends[job]:
+		return ErrNotFound
+	}
+	tx.ends[job] = true
+	return nil
+}
