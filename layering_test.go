@@ -43,7 +43,7 @@ var rooms = []room{
 	{"storetest", []string{"store", "testing", "github.com/stretchr/testify/..."}},
 	{"internal/faultstore", []string{"store"}},
 	{"eventlog", []string{"."}},
-	{"memengine", []string{".", "store"}},
+	{"memengine", []string{".", "store", "github.com/tidwall/btree"}},
 	{"sim", []string{".", "memengine", "store", "internal/..."}},
 	{"cmd/simulate", []string{"sim", "github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
