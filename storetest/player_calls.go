@@ -1,0 +1,259 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+func (p *player) acquire() call {
+	type args struct {
+		Lock, Owner string
+		TTLMS       int64
+	}
+	a := args{pick(&p.dice, "l", "l", "m"), pick(&p.dice, "x", "x", "y"), p.ttl()}
+	return call{"Acquire", a, func(ctx context.Context, s store.Store) any {
+		return answered(s.Acquire(ctx, a.Lock, a.Owner, a.TTLMS))
+	}}
+}
+
+func (p *player) renew() call {
+	type args struct {
+		Lease store.Lease
+		TTLMS int64
+	}
+	a := args{p.lease(), p.ttl()}
+	return call{"Renew", a, func(ctx context.Context, s store.Store) any {
+		return answered(s.Renew(ctx, a.Lease, a.TTLMS))
+	}}
+}
+
+func (p *player) release() call {
+	l := p.lease()
+	return call{"Release", l, func(ctx context.Context, s store.Store) any {
+		return answered(s.Release(ctx, l))
+	}}
+}
+
+func (p *player) claim() call {
+	type args struct {
+		Queue, Worker string
+		N             int
+	}
+	type answer struct {
+		Claim store.Claim
+		Jobs  []store.Job
+	}
+	a := args{p.queue(), pick(&p.dice, "v", "w"), p.below(4)}
+	return call{"Claim", a, func(ctx context.Context, s store.Store) any {
+		dst := make([]store.Job, a.N)
+		c, err := s.Claim(ctx, a.Queue, a.Worker, dst)
+		return answered(answer{c, dst}, err)
+	}}
+}
+
+func (p *player) settleOne() store.Settle {
+	j := p.claimed()
+	s := store.Settle{Job: j.ID, Attempt: j.Attempts, To: pick(&p.dice, store.Done, store.Pending, store.Pending, store.Dead)}
+	if s.To != store.Done {
+		s.Error = pick(&p.dice, "", "broke")
+	}
+	if s.To == store.Pending {
+		s.DelayMS = p.delay()
+	}
+	return s
+}
+
+func (p *player) settle() call {
+	type answer struct {
+		Now store.Instant
+		Out []bool
+	}
+	settles := make([]store.Settle, p.below(4))
+	for i := range settles {
+		settles[i] = p.settleOne()
+	}
+	return call{"Settle", settles, func(ctx context.Context, s store.Store) any {
+		out := make([]bool, len(settles))
+		now, err := s.Settle(ctx, settles, out)
+		return answered(answer{now, out}, err)
+	}}
+}
+
+func (p *player) extend() call {
+	type answer struct {
+		Now store.Instant
+		Out []store.Instant
+	}
+	extends := make([]store.Extend, p.below(3))
+	for i := range extends {
+		j := p.claimed()
+		extends[i] = store.Extend{Job: j.ID, Attempt: j.Attempts, ForMS: pick[int64](&p.dice, 0, 1, 20, 200, 1<<62)}
+	}
+	return call{"Extend", extends, func(ctx context.Context, s store.Store) any {
+		out := make([]store.Instant, len(extends))
+		now, err := s.Extend(ctx, extends, out)
+		return answered(answer{now, out}, err)
+	}}
+}
+
+func (p *player) due() call {
+	type answer struct {
+		Due  store.Due
+		Rows []store.Schedule
+	}
+	n := p.below(4)
+	return call{"Due", n, func(ctx context.Context, s store.Store) any {
+		dst := make([]store.Schedule, n)
+		d, err := s.Due(ctx, dst)
+		return answered(answer{d, dst}, err)
+	}}
+}
+
+func (p *player) read() call {
+	type args struct {
+		From   string
+		Filter store.Filter
+		N      int
+	}
+	type answer struct {
+		N    int
+		Now  store.Instant
+		Rows any
+	}
+	a := args{N: p.below(4)}
+	switch p.below(3) {
+	case 0:
+		a.From = p.name()
+		return call{"Schedules", a, func(ctx context.Context, s store.Store) any {
+			dst := make([]store.Schedule, a.N)
+			n, now, err := s.Schedules(ctx, a.From, dst)
+			return answered(answer{n, now, dst}, err)
+		}}
+	case 1:
+		a.From = pick(&p.dice, "", "q", "r", "s")
+		return call{"Queues", a, func(ctx context.Context, s store.Store) any {
+			dst := make([]store.Queue, a.N)
+			n, now, err := s.Queues(ctx, a.From, dst)
+			return answered(answer{n, now, dst}, err)
+		}}
+	default:
+		a.Filter = store.Filter{Queue: p.queue(), State: store.State(p.below(5)), From: p.job().ID}
+		return call{"Jobs", a, func(ctx context.Context, s store.Store) any {
+			dst := make([]store.Job, a.N)
+			n, now, err := s.Jobs(ctx, a.Filter, dst)
+			return answered(answer{n, now, dst}, err)
+		}}
+	}
+}
+
+func (p *player) advance() call {
+	type answer struct {
+		Held bool
+		Tick store.Tick
+	}
+	t := store.Tick{By: p.lease(), Now: p.at}
+	if p.percent(20) {
+		t.Now = p.instant()
+	}
+	for _, row := range p.model.rows.schedules {
+		if p.percent(30) {
+			continue
+		}
+		m := store.Move{ID: row.ID, Rev: row.Rev, Cursor: p.instant(), DueAt: p.instant(), SetAt: p.at, Hold: p.hold(), Fires: int32(p.below(3))}
+		switch p.below(20) {
+		case 0:
+			m.Rev += pick[store.Rev](&p.dice, -1, 1)
+		case 1:
+			m.ID += 1000
+		case 2:
+			m.DueAt = store.None
+		}
+		for k := range m.Fires {
+			t.Fires = append(t.Fires, store.Fire{Move: int32(len(t.Moves)), Boundary: row.Cursor.Add(int64(k) * 10)})
+		}
+		t.Moves = append(t.Moves, m)
+	}
+	slices.SortStableFunc(t.Fires, func(a, b store.Fire) int { return cmp.Compare(a.Boundary, b.Boundary) })
+	return call{"Advance", t, func(ctx context.Context, s store.Store) any {
+		own := t
+		own.Moves, own.Fires = slices.Clone(t.Moves), slices.Clone(t.Fires)
+		held, err := s.Advance(ctx, &own)
+		if !held {
+			return answered(answer{}, err)
+		}
+		return answered(answer{held, own}, err)
+	}}
+}
+
+func (p *player) put() store.Put {
+	g := p.guard(p.name())
+	row := store.Schedule{
+		Name: g.Name, Spec: "@every 1s", Queue: p.queue(), Payload: p.payload(), Stamps: p.stamps(),
+		ExpiresMS: p.expiry(), CatchUp: store.CatchUp{Max: 64}, Anchor: p.at, Cursor: p.instant(), DueAt: p.instant(),
+		SetAt: p.at, Priority: int32(p.below(3) - 1), Hold: p.hold(),
+	}
+	if p.percent(70) {
+		row.ID = g.ID
+	}
+	if p.percent(10) {
+		row.DueAt, row.Paused = store.None, store.PausedByUser
+	}
+	return store.Put{Guard: g, Row: row}
+}
+
+func (p *player) insert() store.Insert {
+	in := store.Insert{
+		Queue: p.queue(), Payload: p.payload(), Key: pick(&p.dice, "", "", "", "j", "k"), Stamps: p.stamps(),
+		Priority: int32(p.below(3) - 1), RunAt: store.None, ExpiresMS: p.expiry(),
+	}
+	if p.percent(20) {
+		in.RunAt = p.instant()
+	} else {
+		in.DelayMS = p.delay()
+	}
+	return in
+}
+
+// several are mostly none, else one to three.
+func several[E any](p *player, percent int, one func() E) (all []E) {
+	if p.percent(percent) {
+		for range pick(&p.dice, 1, 1, 1, 2, 3) {
+			all = append(all, one())
+		}
+	}
+	return all
+}
+
+func (p *player) commit() call {
+	b := store.Batch{
+		Guards: several(p, 10, func() store.Guard { return p.guard(p.name()) }),
+		Puts:   several(p, 25, p.put),
+		Removes: several(p, 6, func() store.Guard {
+			g := p.guard(p.name())
+			g.ID = max(g.ID, 1) // what is removed has to be there
+			return g
+		}),
+		Settles:  several(p, 12, p.settleOne),
+		Cancels:  several(p, 10, func() store.JobRef { return p.ref(store.Pending, store.Claimed) }),
+		Requeues: several(p, 12, func() store.JobRef { return p.ref(store.Dead) }),
+		Purges:   several(p, 12, func() store.JobRef { return p.ref(store.Dead) }),
+		Inserts:  several(p, 60, p.insert),
+	}
+	return call{"Commit", b, func(ctx context.Context, s store.Store) any {
+		c, err := s.Commit(ctx, &b)
+		// An empty list and none are the same.
+		if len(c.Puts) == 0 {
+			c.Puts = nil
+		}
+		if len(c.Requeues) == 0 {
+			c.Requeues = nil
+		}
+		if len(c.Inserts) == 0 {
+			c.Inserts = nil
+		}
+		return answered(c, err)
+	}}
+}

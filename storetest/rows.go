@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// rows is all that can be read of a store.
+type rows struct {
+	Schedules []store.Schedule
+	Queues    []store.Queue
+	Jobs      []store.Job // queue by queue
+}
+
+// page is how many rows one call reads.
+const page = 64
+
+// readRows pages through all rows of a store.
+func readRows(ctx context.Context, s store.Store) (all rows, err error) {
+	all.Schedules, err = readAll(func(from string, dst []store.Schedule) (int, string, error) {
+		n, _, err := s.Schedules(ctx, from, dst)
+		return n, after(dst[:n], func(row store.Schedule) string { return row.Name }), err
+	})
+	if err != nil {
+		return rows{}, err
+	}
+	all.Queues, err = readAll(func(from string, dst []store.Queue) (int, string, error) {
+		n, _, err := s.Queues(ctx, from, dst)
+		return n, after(dst[:n], func(q store.Queue) string { return q.Name }), err
+	})
+	if err != nil {
+		return rows{}, err
+	}
+	for _, q := range all.Queues {
+		jobs, err := readAll(func(from store.JobID, dst []store.Job) (next int, id store.JobID, err error) {
+			n, _, err := s.Jobs(ctx, store.Filter{Queue: q.Name, From: from}, dst)
+			if n > 0 {
+				id = dst[n-1].ID + 1
+			}
+			return n, id, err
+		})
+		if err != nil {
+			return rows{}, err
+		}
+		all.Jobs = append(all.Jobs, jobs...)
+	}
+	return all, nil
+}
+
+// readAll reads page after page; read answers how many rows it read and from
+// where the next page starts.
+func readAll[R any, K any](read func(from K, dst []R) (n int, next K, err error)) (all []R, err error) {
+	var from K
+	for {
+		dst := make([]R, page)
+		n, next, err := read(from, dst)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, dst[:n]...)
+		if n < page {
+			return all, nil
+		}
+		from = next
+	}
+}
+
+// after is the least name after that of the last row.
+func after[R any](page []R, name func(R) string) string {
+	if len(page) == 0 {
+		return ""
+	}
+	return name(page[len(page)-1]) + "\x00"
+}
+
+// check returns the first fault in what has to hold of any rows (invariant 4).
+func (all *rows) check() error {
+	for i, row := range all.Schedules {
+		if i > 0 && row.Name <= all.Schedules[i-1].Name {
+			return fmt.Errorf("schedule %q comes after %q", row.Name, all.Schedules[i-1].Name)
+		}
+	}
+	for i, q := range all.Queues {
+		if i > 0 && q.Name <= all.Queues[i-1].Name {
+			return fmt.Errorf("queue %q comes after %q", q.Name, all.Queues[i-1].Name)
+		}
+	}
+	kept := all.Jobs
+	for _, q := range all.Queues {
+		n := 0
+		for n < len(kept) && kept[n].Queue == q.Name {
+			n++
+		}
+		if err := checkQueue(q, kept[:n]); err != nil {
+			return fmt.Errorf("queue %q: %w", q.Name, err)
+		}
+		kept = kept[n:]
+	}
+	if len(kept) > 0 {
+		return fmt.Errorf("job %d is read from another queue than its own", kept[0].ID)
+	}
+	return nil
+}
+
+// checkQueue checks a queue against the jobs that it keeps.
+func checkQueue(q store.Queue, jobs []store.Job) error {
+	counted := q
+	counted.Pending, counted.Claimed, counted.Dead, counted.NextClaimAt = 0, 0, 0, store.None
+	var keys []string
+	for i, j := range jobs {
+		if i > 0 && j.ID <= jobs[i-1].ID {
+			return fmt.Errorf("job %d comes after job %d", j.ID, jobs[i-1].ID)
+		}
+		if j.Attempts > j.Stamps.MaxAttempts {
+			return fmt.Errorf("job %d: %d attempts of at most %d", j.ID, j.Attempts, j.Stamps.MaxAttempts)
+		}
+		if (j.State == store.Dead) != (j.DiedAt != store.None) {
+			return fmt.Errorf("job %d: state %d, died at %d", j.ID, j.State, j.DiedAt)
+		}
+		if j.Key != "" && j.State != store.Dead {
+			if slices.Contains(keys, j.Key) {
+				return fmt.Errorf("job %d: another live job has the key %q (QU12)", j.ID, j.Key)
+			}
+			keys = append(keys, j.Key)
+		}
+		switch j.State {
+		case store.Pending:
+			counted.Pending++
+		case store.Claimed:
+			counted.Claimed++
+		case store.Dead:
+			counted.Dead++
+		default:
+			return fmt.Errorf("job %d: state %d", j.ID, j.State)
+		}
+		if ready := j.ReadyAt(); ready < j.DoomedAt() {
+			counted.NextClaimAt = min(counted.NextClaimAt, ready)
+		}
+	}
+	if q != counted {
+		return fmt.Errorf("counters that the jobs do not bear out:\n got %+v\nwant %+v", q, counted)
+	}
+	if sum := q.Len() + q.Done + q.Cancelled + q.Requeued + q.Purged; q.Enqueued != sum {
+		return fmt.Errorf("enqueued %d, but %d kept, done, cancelled, requeued or purged: %+v", q.Enqueued, sum, q)
+	}
+	return nil
+}
+
+// rows reads everything.
+func (r *rig) rows() rows {
+	r.Helper()
+	all, err := readRows(r.Context(), r.store)
+	if err != nil {
+		r.Fatalf("reading all rows: %v", err)
+	}
+	return all
+}
+
+// audit checks what has to hold of the rows after every scenario.
+func (r *rig) audit() {
+	r.Helper()
+	all := r.rows()
+	if err := all.check(); err != nil {
+		r.Error(err)
+	}
+}
