@@ -1,0 +1,199 @@
+package memengine
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// journaled is a log and the snapshots of the store after each of its records.
+type journaled struct {
+	log    string
+	ends   []int // of the records
+	states []string
+	clock  *clock
+}
+
+func journalOf(t *testing.T, seed uint64, calls int) journaled {
+	c := &clock{now: 1000}
+	var j MemJournal
+	s := newStore(c.read, store.Limits{}, &j)
+	w := newWorkload(s, c, seed)
+	out := journaled{ends: []int{0}, states: []string{snapshot(t, s)}, clock: c}
+	for range calls {
+		before := s.last.record
+		require.NoError(t, w.plan()())
+		if s.last.record != before {
+			out.ends = append(out.ends, len(j.Bytes()))
+			out.states = append(out.states, snapshot(t, s))
+		}
+	}
+	out.log = string(j.Bytes())
+	return out
+}
+
+func TestD3TheLogLeadsToTheSameState(t *testing.T) {
+	for seed := range uint64(10) {
+		j := journalOf(t, seed, 200)
+		s, r := restored(t, j.clock, "", j.log, nil)
+		require.Equal(t, j.states[len(j.states)-1], snapshot(t, s))
+		require.Equal(t, Recovery{Records: len(j.ends) - 1, Offset: int64(len(j.log))}, r)
+		checkIndexes(t, s, j.clock.now)
+	}
+}
+
+func TestD3ASnapshotContainsTheRecordsBeforeIt(t *testing.T) {
+	j := journalOf(t, 1, 60)
+	for i, state := range j.states {
+		s, r := restored(t, j.clock, state, j.log, nil)
+		require.Equal(t, j.states[len(j.states)-1], snapshot(t, s))
+		require.Equal(t, Recovery{Records: len(j.ends) - 1 - i, Skipped: i, Offset: int64(len(j.log))}, r)
+
+		s, r = restored(t, j.clock, state, j.log[j.ends[i]:], nil)
+		require.Equal(t, j.states[len(j.states)-1], snapshot(t, s))
+		require.Equal(t, Recovery{Records: len(j.ends) - 1 - i, Offset: int64(len(j.log) - j.ends[i])}, r)
+	}
+}
+
+func TestD3AMissingRecordIsFound(t *testing.T) {
+	j := journalOf(t, 1, 60)
+	for i := 1; i < len(j.ends)-1; i++ {
+		before, record, next := j.log[:j.ends[i-1]], j.log[j.ends[i-1]:j.ends[i]], j.log[j.ends[i]:]
+		for what, log := range map[string]string{
+			"lost":         before + next,
+			"twice":        before + record + record + next,
+			"out of order": before + next[:j.ends[i+1]-j.ends[i]] + record,
+		} {
+			_, _, err := restoreStore(j.clock.read, store.Limits{}, nil, []byte(log), nil)
+			var damaged *SnapshotError
+			require.ErrorAs(t, err, &damaged, what)
+			require.True(t, damaged.Journal)
+		}
+	}
+}
+
+func TestD3ALogCutAtAnyByteLosesOnlyTheTornRecord(t *testing.T) {
+	j := journalOf(t, 2, 40)
+	last := 0
+	for cut := range len(j.log) + 1 {
+		if last+1 < len(j.ends) && j.ends[last+1] <= cut {
+			last++
+		}
+		s, r := restored(t, j.clock, "", j.log[:cut], nil)
+		require.Equal(t, j.states[last], snapshot(t, s), "cut at %d", cut)
+		require.Equal(t, int64(j.ends[last]), r.Offset)
+		require.Equal(t, cut != j.ends[last], r.Torn != "", "cut at %d: %s", cut, r.Torn)
+	}
+}
+
+func TestD3DamageIsToldFromATornTail(t *testing.T) {
+	j := journalOf(t, 2, 40)
+	lastRecord := j.ends[len(j.ends)-2]
+	for i := range len(j.log) {
+		b := []byte(j.log)
+		b[i] ^= 0x10
+		s, r, err := restoreStore(j.clock.read, store.Limits{}, nil, b, nil)
+		if i < lastRecord {
+			var damaged *SnapshotError
+			require.ErrorAs(t, err, &damaged, "byte %d", i)
+			require.Contains(t, damaged.Reason, "with whole records after it")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, j.states[len(j.states)-2], snapshot(t, s))
+		require.Equal(t, int64(lastRecord), r.Offset)
+		require.NotEmpty(t, r.Torn)
+	}
+	_, r := restored(t, j.clock, "", j.log+string(make([]byte, 4096)), nil)
+	require.Equal(t, "no frame of a record", r.Torn, "a tail of zeros")
+}
+
+func TestD3ANewerRecordIsRefused(t *testing.T) {
+	frame := append(make([]byte, frameSize), recordVersion+1)
+	putFrame(frame)
+	_, _, err := restoreStore(new(clock).read, store.Limits{}, nil, frame, nil)
+	var newer *SnapshotError
+	require.ErrorAs(t, err, &newer)
+	require.True(t, newer.Newer)
+}
+
+// A restored store goes on with the log where it ends.
+func TestD3ARecoveredLogCanBeAppendedTo(t *testing.T) {
+	j := journalOf(t, 5, 60)
+	cut := j.log[:len(j.log)-3]
+	_, r := restored(t, j.clock, "", cut, nil)
+	again := &MemJournal{log: []byte(cut[:r.Offset])}
+	s, _ := restored(t, j.clock, "", cut, again)
+	w := newWorkload(s, j.clock, 6)
+	for range 60 {
+		require.NoError(t, w.plan()())
+	}
+	twin, r := restored(t, j.clock, "", string(again.Bytes()), nil)
+	require.Empty(t, r.Torn)
+	require.Equal(t, snapshot(t, s), snapshot(t, twin))
+}
+
+// brokenJournal fails while it is told to.
+type brokenJournal struct {
+	MemJournal
+	broken bool
+}
+
+var errBroken = errors.New("disk full")
+
+func (j *brokenJournal) Append(record []byte) error {
+	if j.broken {
+		return errBroken
+	}
+	return j.MemJournal.Append(record)
+}
+
+// Each call is made twice, first with a journal that fails: it must answer
+// that error, leave the state as it was, and afterwards do what it does in a
+// store that never failed.
+func TestD2R5AFailedAppendChangesNothing(t *testing.T) {
+	failed := map[op]int{}
+	for seed := range uint64(20) {
+		c, twinClock := &clock{now: 1000}, &clock{now: 1000}
+		var j brokenJournal
+		s := newStore(c.read, store.Limits{QueueLength: 20}, &j)
+		twin := newStore(twinClock.read, store.Limits{QueueLength: 20}, new(MemJournal))
+		a, b := newWorkload(s, c, seed), newWorkload(twin, twinClock, seed)
+		for range 300 {
+			call, twinCall := a.plan(), b.plan()
+			before := snapshot(t, s)
+			j.broken = true
+			if err := call(); err != nil {
+				require.ErrorIs(t, err, errBroken)
+				failed[s.c.op]++
+			}
+			j.broken = false
+			require.Equal(t, before, snapshot(t, s))
+			checkIndexes(t, s, c.now)
+			require.NoError(t, call())
+			require.NoError(t, twinCall())
+			require.Equal(t, snapshot(t, twin), snapshot(t, s))
+		}
+	}
+	for op := opCommit; op < opRenew; op++ {
+		require.Positive(t, failed[op], opNames[op])
+	}
+}
+
+func TestD6ARenewalIsNoRecord(t *testing.T) {
+	c := &clock{now: 5}
+	var j MemJournal
+	s := newStore(c.read, store.Limits{}, &j)
+	g, err := s.Acquire(ctx, "l", "a", 100)
+	require.NoError(t, err)
+	before := j.Bytes()
+	c.now = 50
+	renewed, err := s.Renew(ctx, g.Lease, 100)
+	require.NoError(t, err)
+	require.True(t, renewed.OK)
+	require.Equal(t, store.Instant(150), s.lease("l").ExpiresAt)
+	require.Equal(t, before, j.Bytes())
+}

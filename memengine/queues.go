@@ -1,0 +1,188 @@
+package memengine
+
+import (
+	"context"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// queue is the row of a queue and the indexes of its jobs.
+//
+// A pending or claimed job that can be handed out one day, that is with
+// ReadyAt < DoomedAt, is in waiting or in come, according to whether its
+// ReadyAt has come; the first of both is the queue's NextClaimAt. Of those in
+// come, the ones that are not doomed are in ready, in the order of claims.
+// Each claim first puts this right for its now (K4). Every job with a DoomedAt
+// is in doom.
+type queue struct {
+	store.Queue // NextClaimAt is not kept up
+
+	first, last *job // all jobs, in id order
+	keys        map[string]*job
+
+	waiting heap[job]     // by ReadyAt
+	come    heap[job]     // by ReadyAt
+	ready   heap[job]     // QU1
+	doom    heap[job]     // by DoomedAt and id
+	passed  store.Instant // the latest ReadyAt and DoomedAt that have come, for a job in come
+
+	schedules int // that fire into it
+	staged    bool
+	next      store.Queue // while staged
+}
+
+func readyBefore(a, b *job) bool {
+	x, y := a.ReadyAt(), b.ReadyAt()
+	return x < y || x == y && a.ID < b.ID
+}
+
+func claimBefore(a, b *job) bool {
+	if a.Priority != b.Priority {
+		return a.Priority > b.Priority
+	}
+	if a.RunAt != b.RunAt {
+		return a.RunAt < b.RunAt
+	}
+	return a.ID < b.ID
+}
+
+func doomBefore(a, b *job) bool {
+	x, y := a.DoomedAt(), b.DoomedAt()
+	return x < y || x == y && a.ID < b.ID
+}
+
+// queue answers the queue with this name, a new one if there is none. A queue
+// that was never used is kept only while a schedule points to it.
+func (s *Store) queue(name string) *queue {
+	if q, ok := s.queues.Get(name); ok {
+		return q
+	}
+	q := &queue{
+		Queue:   store.Queue{Name: name},
+		keys:    make(map[string]*job),
+		waiting: heap[job]{before: readyBefore, place: func(j *job) *int32 { return &j.waiting }},
+		come:    heap[job]{before: readyBefore, place: func(j *job) *int32 { return &j.come }},
+		ready:   heap[job]{before: claimBefore, place: func(j *job) *int32 { return &j.ready }},
+		doom:    heap[job]{before: doomBefore, place: func(j *job) *int32 { return &j.doom }},
+		passed:  store.MinInstant,
+	}
+	s.queues.Set(name, q)
+	return q
+}
+
+// used reports whether the queue ever had a job.
+func (q *queue) used() bool { return q.Enqueued > 0 }
+
+// forget drops the queue if nothing needs it.
+func (s *Store) forget(q *queue) {
+	if q.schedules == 0 && !q.used() && !q.staged {
+		s.queues.Delete(q.Name)
+	}
+}
+
+// Queues implements [store.Store].
+func (s *Store) Queues(ctx context.Context, from string, dst []store.Queue) (int, store.Instant, error) {
+	now, err := s.enter(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.mu.Unlock()
+	n := 0
+	s.queues.Ascend(from, func(_ string, q *queue) bool {
+		if n == len(dst) {
+			return false
+		}
+		if q.used() {
+			dst[n] = q.Queue
+			dst[n].NextClaimAt = q.nextClaimAt()
+			n++
+		}
+		return true
+	})
+	return n, now, nil
+}
+
+func (q *queue) nextClaimAt() store.Instant {
+	at := store.None
+	if j := q.waiting.top(); j != nil {
+		at = j.ReadyAt()
+	}
+	if j := q.come.top(); j != nil {
+		at = min(at, j.ReadyAt())
+	}
+	return at
+}
+
+// index takes in a job that is in no heap.
+func (q *queue) index(j *job) {
+	doomed := j.DoomedAt()
+	if doomed != store.None {
+		q.doom.push(j)
+	}
+	if j.ReadyAt() < doomed {
+		q.waiting.push(j)
+	}
+}
+
+// unindex takes the job out of all heaps, while it has the row that it was
+// taken in with.
+func (q *queue) unindex(j *job) {
+	q.waiting.remove(j)
+	q.come.remove(j)
+	q.ready.remove(j)
+	q.doom.remove(j)
+}
+
+// turn gives the job another row.
+func (q *queue) turn(j *job, next *store.Job) {
+	q.unindex(j)
+	if j.Key != "" && next.State == store.Dead && live(j.State) {
+		delete(q.keys, j.Key)
+	}
+	j.Job = *next
+	j.Queue = q.Name
+	q.index(j)
+}
+
+// judge puts the jobs where they belong at now.
+func (q *queue) judge(now store.Instant) {
+	if now < q.passed { // the clock has stepped back
+		q.passed = store.MinInstant
+		come := q.come.rows
+		q.come.rows = nil
+		for _, j := range come {
+			j.come = 0
+			q.ready.remove(j)
+			q.waiting.push(j)
+		}
+	}
+	for j := q.waiting.top(); j != nil && j.ReadyAt() <= now; j = q.waiting.top() {
+		q.waiting.pop()
+		q.come.push(j)
+		q.passed = max(q.passed, j.ReadyAt())
+		if !q.doomed(j, now) {
+			q.ready.push(j)
+		}
+	}
+}
+
+// nextReady takes out the first job in the order of claims, or answers nil.
+// Those that have been doomed meanwhile are left to doom.
+func (q *queue) nextReady(now store.Instant) *job {
+	for len(q.ready.rows) > 0 {
+		if j := q.ready.pop(); !q.doomed(j, now) {
+			return j
+		}
+	}
+	return nil
+}
+
+// doomed reports whether a job in come is doomed.
+func (q *queue) doomed(j *job, now store.Instant) bool {
+	at := j.DoomedAt()
+	if at > now {
+		return false
+	}
+	q.passed = max(q.passed, at)
+	return true
+}

@@ -1,0 +1,203 @@
+package memengine
+
+import "github.com/tickonce/tickonce/store"
+
+// A record is what one call changed: a version, the sequences, the operation
+// and its now, and the changed rows, each behind a tag.
+const recordVersion = 1
+
+const (
+	tagPutSchedule = iota + 1
+	tagRemoveSchedule
+	tagPutJob
+	tagDropJob
+	tagPutQueue
+	tagPutLease
+	tagDropLease
+)
+
+// appendRecord appends the record of the changes in its frame.
+func appendRecord(b []byte, c *changes) []byte {
+	start := len(b)
+	b = append(b, make([]byte, frameSize)...)
+	b = append(b, recordVersion)
+	b = appendSequences(b, c.last)
+	b = append(b, byte(c.op))
+	b = appendInstant(b, c.now)
+	for _, row := range c.removed {
+		b = appendUint(append(b, tagRemoveSchedule), uint64(row.ID))
+	}
+	for i := range c.put {
+		b = appendSchedule(append(b, tagPutSchedule), &c.put[i].next)
+	}
+	for _, j := range c.gone {
+		b = appendUint(append(b, tagDropJob), uint64(j.ID))
+	}
+	for i := range c.turned {
+		b = appendJob(append(b, tagPutJob), &c.turned[i].next)
+	}
+	for _, j := range c.born {
+		b = appendJob(append(b, tagPutJob), &j.Job)
+	}
+	for _, q := range c.queues {
+		b = appendQueue(append(b, tagPutQueue), &q.next)
+	}
+	for _, lock := range c.dropped {
+		if lock != schedulerLock {
+			b = appendString(append(b, tagDropLease), lock)
+		}
+	}
+	for i := range c.granted {
+		if l := &c.granted[i]; l.Lock != schedulerLock {
+			b = appendLease(append(b, tagPutLease), l)
+		}
+	}
+	putFrame(b[start:])
+	return b
+}
+
+// replay applies the record in payload, whose first byte is at offset in the
+// log. It answers false if the record is contained already.
+func (s *Store) replay(payload []byte, offset int64) (bool, *SnapshotError) {
+	d := &decoder{b: payload, base: offset, log: true}
+	if v := d.byte(); v > recordVersion {
+		return false, &SnapshotError{Journal: true, Offset: offset, Newer: true, Reason: "record of a newer version"}
+	} else if v != recordVersion {
+		d.fail(0, "unknown version")
+	}
+	last := d.sequences()
+	op := op(d.byte())
+	now := d.instant()
+	switch {
+	case d.err != nil:
+		return false, d.err
+	case last.record <= s.last.record:
+		return false, nil
+	case last.record > s.last.record+1:
+		d.fail(0, "the records before it are missing")
+	case last.schedule < s.last.schedule || last.job < s.last.job || last.term < s.last.term:
+		d.fail(0, "a sequence falls")
+	}
+	c := s.stage(op, now)
+	given := c.last
+	c.last = last
+	for d.more() {
+		s.stageRow(c, d, &given)
+	}
+	if d.err != nil {
+		return false, d.err
+	}
+	s.apply()
+	return true, nil
+}
+
+// stageRow stages the next changed row of a record. given are the ids that
+// are taken.
+func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
+	at := d.at
+	bad := func(reason string) { d.fail(at, reason) }
+	switch d.byte() {
+	case tagRemoveSchedule:
+		row := s.ids.find(d.id())
+		switch {
+		case d.err != nil:
+		case row == nil || row.staged:
+			bad("removes a schedule that is not there")
+		default:
+			row.staged = true
+			c.removed = append(c.removed, row)
+		}
+	case tagPutSchedule:
+		next := d.schedule()
+		if d.err != nil {
+			return
+		}
+		if row := s.ids.find(int64(next.ID)); row != nil {
+			if row.staged || row.Name != next.Name {
+				bad("changes a schedule that is not there")
+				return
+			}
+			row.staged = true
+			c.put = append(c.put, putSchedule{row, next})
+			return
+		}
+		if next.ID <= given.schedule || next.ID > c.last.schedule {
+			bad("schedule id out of sequence")
+			return
+		}
+		if row, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: next.Name}}); row != nil && !c.removes(row) {
+			bad("two schedules with one name")
+			return
+		}
+		given.schedule = next.ID
+		c.put = append(c.put, putSchedule{nil, next})
+	case tagDropJob:
+		j := s.jobs.find(d.id())
+		switch {
+		case d.err != nil:
+		case j == nil || j.staged != 0:
+			bad("drops a job that is not there")
+		default:
+			c.end(j)
+		}
+	case tagPutJob:
+		next := d.job()
+		if d.err != nil {
+			return
+		}
+		if !live(next.State) && next.State != store.Dead {
+			bad("unknown state of a job")
+			return
+		}
+		if j := s.jobs.find(int64(next.ID)); j != nil {
+			if j.staged != 0 || j.Queue != next.Queue || j.Key != next.Key {
+				bad("changes a job that is not there")
+				return
+			}
+			c.turn(j, next)
+			return
+		}
+		if next.ID <= given.job || next.ID > c.last.job {
+			bad("job id out of sequence")
+			return
+		}
+		given.job = next.ID
+		j := s.newJob(s.queue(next.Queue))
+		j.Job, j.Queue = next, j.q.Name
+		c.bear(j)
+	case tagPutQueue:
+		row := d.queue()
+		if d.err != nil {
+			return
+		}
+		next := c.counters(s.queue(row.Name))
+		for i, n := range happened(next) {
+			*n = *happened(&row)[i]
+		}
+	case tagDropLease:
+		lock := d.string()
+		if d.err == nil {
+			c.dropped = append(c.dropped, lock)
+		}
+	case tagPutLease:
+		l := d.lease()
+		switch {
+		case d.err != nil:
+		case l.Term > c.last.term:
+			bad("term above its sequence")
+		default:
+			c.granted = append(c.granted, l)
+		}
+	default:
+		bad("unknown kind of row")
+	}
+}
+
+func (c *changes) removes(row *schedule) bool {
+	for _, r := range c.removed {
+		if r == row {
+			return true
+		}
+	}
+	return false
+}

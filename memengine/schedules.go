@@ -1,0 +1,152 @@
+package memengine
+
+import (
+	"context"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// schedule is a row of its own and its place in the indexes.
+type schedule struct {
+	store.Schedule
+	q      *queue
+	run    int32 // index + 1 in the due index's run; 0: not in it
+	staged bool  // written by the call under way
+}
+
+// Schedules implements [store.Store].
+func (s *Store) Schedules(ctx context.Context, from string, dst []store.Schedule) (int, store.Instant, error) {
+	now, err := s.enter(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.mu.Unlock()
+	n := 0
+	s.names.Ascend(&schedule{Schedule: store.Schedule{Name: from}}, func(row *schedule) bool {
+		if n == len(dst) {
+			return false
+		}
+		dst[n] = row.Schedule
+		n++
+		return true
+	})
+	return n, now, nil
+}
+
+// Due implements [store.Store].
+func (s *Store) Due(ctx context.Context, dst []store.Schedule) (store.Due, error) {
+	now, err := s.enter(ctx)
+	if err != nil {
+		return store.Due{}, err
+	}
+	defer s.mu.Unlock()
+	n, next := s.due.read(now, dst)
+	return store.Due{N: n, Now: now, Next: next}, nil
+}
+
+// Advance implements [store.Store].
+func (s *Store) Advance(ctx context.Context, t *store.Tick) (bool, error) {
+	now, err := s.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	if l := s.lease(t.By.Lock); !l.is(t.By) || !l.Live(now) {
+		return false, nil
+	}
+	c := s.stage(opAdvance, now)
+	for i := range t.Moves {
+		m := &t.Moves[i]
+		m.Outcome = s.stageMove(c, m)
+	}
+	for i := range t.Fires {
+		f := &t.Fires[i]
+		m := &t.Moves[f.Move]
+		if m.Outcome != store.Moved {
+			f.Job = 0
+			continue
+		}
+		f.Job = s.stageFire(c, s.ids.find(int64(m.ID)), f.Boundary, t.Now)
+	}
+	return true, s.commit()
+}
+
+func (s *Store) stageMove(c *changes, m *store.Move) store.Outcome {
+	row := s.ids.find(int64(m.ID))
+	if row == nil || row.Rev != m.Rev || row.staged {
+		return store.Stale
+	}
+	if m.Fires > 0 {
+		n := c.counters(row.q)
+		if n.Len()+int64(m.Fires) > s.limits.QueueLength {
+			return store.Full
+		}
+		n.Pending += int64(m.Fires)
+		n.Enqueued += int64(m.Fires)
+	}
+	row.staged = true
+	c.put = append(c.put, putSchedule{row: row, next: row.Schedule})
+	next := &c.put[len(c.put)-1].next
+	next.Rev++
+	next.Cursor, next.DueAt, next.SetAt, next.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
+	return store.Moved
+}
+
+// stageFire stages the job of a boundary, which is counted already.
+func (s *Store) stageFire(c *changes, row *schedule, boundary, ready store.Instant) store.JobID {
+	c.last.job++
+	j := s.newJob(row.q)
+	j.ID = c.last.job
+	j.Payload = row.Payload
+	j.Schedule, j.ScheduleID, j.FireAt = row.Name, row.ID, boundary
+	j.Stamps = row.Stamps
+	j.EnqueuedAt, j.RunAt, j.ExpiresAt = c.now, ready, expiry(ready, row.ExpiresMS)
+	j.Priority = row.Priority
+	j.State = store.Pending
+	j.Deadline, j.DiedAt = store.None, store.None
+	c.born = append(c.born, j)
+	return j.ID
+}
+
+// expiry is when a job that is ready then expires; ms 0 is never.
+func expiry(ready store.Instant, ms int64) store.Instant {
+	if ms == 0 {
+		return store.None
+	}
+	return ready.Add(ms)
+}
+
+// putSchedule writes a row, in the place of the one it changes.
+func (s *Store) putSchedule(p *putSchedule) {
+	row := p.row
+	if row == nil {
+		row = &schedule{q: s.queue(p.next.Queue)}
+		row.q.schedules++
+		row.Schedule = p.next
+		row.Queue = row.q.Name
+		s.ids.put(int64(row.ID), row)
+		s.names.Set(row)
+		s.due.add(row)
+		return
+	}
+	row.staged = false
+	if p.next.Queue != row.Queue {
+		old := row.q
+		row.q = s.queue(p.next.Queue)
+		row.q.schedules++
+		old.schedules--
+		s.forget(old)
+	}
+	s.due.remove(row)
+	row.Schedule = p.next
+	row.Queue = row.q.Name
+	s.due.add(row)
+}
+
+func (s *Store) removeSchedule(row *schedule) {
+	s.due.remove(row)
+	s.names.Delete(row)
+	s.ids.drop(int64(row.ID))
+	row.q.schedules--
+	s.forget(row.q)
+}
