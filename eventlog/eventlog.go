@@ -86,11 +86,10 @@ var levels = map[tickonce.EventKind]slog.Level{
 	tickonce.EventRetried:     slog.LevelInfo,
 	tickonce.EventStopped:     slog.LevelInfo,
 
-	tickonce.EventSkipped:     slog.LevelWarn,
-	tickonce.EventQuarantined: slog.LevelWarn,
-	tickonce.EventDied:        slog.LevelWarn,
-	tickonce.EventBuried:      slog.LevelWarn,
-
+	tickonce.EventSkipped:        slog.LevelWarn,
+	tickonce.EventQuarantined:    slog.LevelWarn,
+	tickonce.EventDied:           slog.LevelWarn,
+	tickonce.EventBuried:         slog.LevelWarn,
 	tickonce.EventClaimLost:      slog.LevelWarn,
 	tickonce.EventCursorAhead:    slog.LevelWarn,
 	tickonce.EventRearmed:        slog.LevelWarn,
