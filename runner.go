@@ -41,8 +41,10 @@ type Runner struct {
 	failures int           // store errors since the last whole tick (R6)
 	standing bool          // contending without retries of its own (L3)
 
-	inspecting bool // before the next look
-	inspected  string
+	inspecting bool   // before the next look
+	inspected  string // the name from which the next page begins
+	reported   string // the rows before this name are
+	page       int    // the length of the latest page
 	repairs    store.Batch
 
 	rows []store.Schedule
@@ -317,7 +319,16 @@ func (r *Runner) read(now store.Instant) {
 }
 
 func (r *Runner) startInspection() {
-	r.inspecting, r.inspected = true, ""
+	r.inspecting, r.inspected, r.reported = true, "", ""
+}
+
+// inspectedPage moves on to the next page, or ends the inspection.
+func (r *Runner) inspectedPage() {
+	if r.page < len(r.rows) {
+		r.inspecting = false
+		return
+	}
+	r.inspected = after(r.rows[r.page-1].Name)
 }
 
 // inspect reads one page of schedules and looks for cursors that were set by a
@@ -329,6 +340,11 @@ func (r *Runner) inspect(ctx context.Context) {
 		r.failed(ctx, PhaseSelect, err)
 		return
 	}
+	if now < r.now {
+		r.read(now)
+		r.phase = phaseRenew // begins anew: the pages before were judged by the later now
+		return
+	}
 	r.read(now)
 	rearm := r.engine.config.ClockRepair == RepairRearm
 	r.repairs.Puts = r.repairs.Puts[:0]
@@ -337,26 +353,26 @@ func (r *Runner) inspect(ctx context.Context) {
 		if !core.CursorAhead(row, now) {
 			continue
 		}
-		r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
+		if row.Name >= r.reported {
+			r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
+			r.reported = after(row.Name)
+		}
 		if rearmed, ok := core.PlanRearm(*row, now); rearm && ok {
 			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: rearmed})
 		}
 	}
-	if n < len(r.rows) {
-		r.inspecting = false
-	} else {
-		r.inspected = after(r.rows[n-1].Name)
-	}
-	switch {
-	case len(r.repairs.Puts) > 0:
+	r.page = n
+	if len(r.repairs.Puts) > 0 {
 		r.phase = phaseRepair
-	case r.inspecting:
+		return
+	}
+	if r.inspectedPage(); r.inspecting {
 		r.phase = phaseRenew
 	}
 }
 
-// repair writes what the page called for. Rows that changed meanwhile were
-// not set by the wrong clock; the page is read again.
+// repair writes what the page called for. If that fails, or a row has changed
+// meanwhile, the page is read again.
 func (r *Runner) repair(ctx context.Context) {
 	r.report.Phase = PhaseAdvance
 	done, err := r.engine.store.Commit(ctx, &r.repairs)
@@ -364,10 +380,10 @@ func (r *Runner) repair(ctx context.Context) {
 		r.failed(ctx, PhaseAdvance, err)
 		return
 	}
-	r.read(done.Now)
-	if done.Refusal.Why == store.Conflict {
-		r.startInspection()
+	if done.Refusal.Why == store.NotRefused {
+		r.inspectedPage()
 	}
+	r.read(done.Now)
 	for i := range done.Puts {
 		r.emit(Event{Kind: EventRearmed, Schedule: done.Puts[i].Name, Boundary: timeOf(done.Puts[i].Cursor)})
 	}
