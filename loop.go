@@ -1,8 +1,6 @@
 package tickonce
 
-import (
-	"context"
-)
+import "context"
 
 // RunSchedules runs the schedules until ctx ends, and then releases its lease
 // and returns nil (L5). It returns [ErrLeadershipLost] when another runner
@@ -16,10 +14,10 @@ import (
 // sleeps (L7), and is woken at once by a schedule that this engine adds (L8).
 func (e *Engine) RunSchedules(ctx context.Context) error {
 	r := e.NewRunner()
-	for {
+	for ctx.Err() == nil {
 		woken := e.woken.next() // before the step, so that no wake is missed
-		next, _, err := r.Step(ctx)
-		if err != nil || next.IsZero() {
+		next, _, err := r.step(ctx)
+		if err != nil {
 			return err
 		}
 		if sleep := min(next.Sub(e.config.Clock.Now()), sliceTime); sleep > 0 {
@@ -29,10 +27,8 @@ func (e *Engine) RunSchedules(ctx context.Context) error {
 			case <-e.config.Clock.After(sleep):
 			}
 		}
-		if ctx.Err() != nil {
-			release, cancel := context.WithTimeout(context.WithoutCancel(ctx), sliceTime)
-			defer cancel()
-			return r.Stop(release)
-		}
 	}
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), sliceTime)
+	defer cancel()
+	return r.Stop(release)
 }

@@ -100,12 +100,18 @@ func (e *Engine) NewRunner() *Runner {
 // ended ctx brings about (L5), [ErrLeadershipLost], or the store's error that
 // outlasted the retries. Before the end err is nil.
 func (r *Runner) Step(ctx context.Context) (next time.Time, rep *Report, err error) {
+	if ctx.Err() != nil {
+		r.report = Report{runner: r}
+		return time.Time{}, &r.report, r.Stop(context.WithoutCancel(ctx))
+	}
+	return r.step(ctx)
+}
+
+// step is Step under a ctx that has not ended, or ends at this moment.
+func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err error) {
 	r.report = Report{runner: r}
 	if r.phase == phaseEnded {
 		return time.Time{}, &r.report, r.err
-	}
-	if ctx.Err() != nil {
-		return time.Time{}, &r.report, r.Stop(context.WithoutCancel(ctx))
 	}
 	if r.asleep() {
 		return timeOf(r.wake), &r.report, nil
