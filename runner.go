@@ -33,7 +33,7 @@ type Runner struct {
 	ttlMS  int64
 
 	phase phase
-	lease store.Lease // zero while the runner does not lead
+	lease store.Lease // zero while the runner surely does not lead
 	term  store.Term  // of the latest lease, until another is seen to lead
 	err   error       // of the end
 
@@ -191,6 +191,7 @@ func (r *Runner) contend(ctx context.Context) {
 	}
 	r.read(grant.Now)
 	if !grant.OK {
+		r.lease = store.Lease{}
 		if r.term != 0 {
 			r.emit(Event{Kind: EventLeadershipLost})
 			r.term = 0
@@ -439,7 +440,7 @@ func (r *Runner) refused(err error) {
 		return
 	}
 	r.report.Err = err
-	r.lease, r.standing, r.phase = store.Lease{}, true, phaseContend
+	r.standing, r.phase = true, phaseContend // a lease is kept for the stop to release
 	r.emit(Event{Kind: EventStandBy, Wait: standByTime, Err: err})
 	r.wait(standByTime)
 }
