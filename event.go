@@ -68,7 +68,7 @@ func (k EventKind) String() string {
 // an event.
 type Event struct {
 	Kind EventKind
-	At   time.Time // the store's now; of a failed call, the host's
+	At   time.Time // the store's now; of EventRetrying, EventStandBy and EventStopped the host's
 
 	Schedule string
 	Queue    string

@@ -173,12 +173,18 @@ func (r *Runner) Stop(ctx context.Context) error {
 
 func (r *Runner) end(err error) {
 	r.phase, r.err = phaseEnded, err
-	r.emit(Event{Kind: EventStopped, Err: err})
+	r.emitHosted(Event{Kind: EventStopped, Err: err})
 }
 
-// emit tells of something that is the runner's, at its latest reading.
+// emit tells of what a call has shown, at its reading.
 func (r *Runner) emit(event Event) {
 	event.At, event.Owner = timeOf(r.now), r.owner
+	r.engine.emit(event)
+}
+
+// emitHosted tells of what no call answered, at the host's clock.
+func (r *Runner) emitHosted(event Event) {
+	event.At, event.Owner = timeOf(r.engine.now()), r.owner
 	r.engine.emit(event)
 }
 
@@ -418,7 +424,7 @@ func (r *Runner) failed(ctx context.Context, phase Phase, err error) {
 		return
 	}
 	pause := firstRetryTime << (r.failures - 1)
-	r.emit(Event{Kind: EventRetrying, Phase: phase, Count: int64(r.failures), Wait: pause, Err: err})
+	r.emitHosted(Event{Kind: EventRetrying, Phase: phase, Count: int64(r.failures), Wait: pause, Err: err})
 	if r.phase = phaseRenew; r.lease.Term == 0 {
 		r.phase = phaseContend
 	}
@@ -441,6 +447,6 @@ func (r *Runner) refused(err error) {
 	}
 	r.report.Err = err
 	r.standing, r.phase = true, phaseContend // a lease is kept for the stop to release
-	r.emit(Event{Kind: EventStandBy, Wait: standByTime, Err: err})
+	r.emitHosted(Event{Kind: EventStandBy, Wait: standByTime, Err: err})
 	r.wait(standByTime)
 }
