@@ -142,5 +142,5 @@ func (e *Engine) errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return core.CleanText(err.Error(), e.config.Limits.LastError)
+	return core.CleanText(textOf(err), e.config.Limits.LastError)
 }

@@ -81,14 +81,20 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver func(contex
 func contained(ctx context.Context, job *Job, deliver func(context.Context, *Job) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errors.New("panic: " + panicText(p))
+			err = errors.New("panic: " + textOf(p))
 		}
 	}()
 	return deliver(ctx, job)
 }
 
-// panicText describes what was thrown without package fmt.
-func panicText(p any) string {
+// textOf is the text of an error, or of what was thrown, without package fmt.
+// It may panic itself, as that of a nil pointer does.
+func textOf(p any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "an error without a text: asking for it panics"
+		}
+	}()
 	switch p := p.(type) {
 	case error:
 		return p.Error()
