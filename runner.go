@@ -21,7 +21,7 @@ import (
 //	inspect  Schedules a page: rows ahead of the clock → repair or the next page, after a renewal · the last page → look
 //	repair   Commit    → inspect, after a renewal
 //	write    Advance   more due, or stale rows → renew, now · done → rest · fenced → contend, now
-//	rest     none      woken, or the wake reached → renew
+//	rest     none      woken, or the wake reached → renew · only the poll reached → look, and renew if some are due
 //	stop     Release   end, nil
 //
 // A store error in any phase leads back to renew (without a lease: contend)
@@ -55,6 +55,7 @@ type Runner struct {
 
 	wake   store.Instant // the next step does nothing before, on the host's clock
 	rested store.Instant // the host's clock when that was said
+	polls  bool          // the wake is a poll's, and so is the next look: it only reads
 
 	report Report
 }
@@ -117,7 +118,9 @@ func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err err
 		return timeOf(r.wake), &r.report, nil
 	}
 	if r.phase == phaseRest {
-		r.phase = phaseRenew
+		if r.phase = phaseRenew; r.polls {
+			r.phase = phaseLook
+		}
 	}
 	r.wait(0)
 	switch r.phase {
@@ -216,6 +219,7 @@ func (r *Runner) contend(ctx context.Context) {
 
 func (r *Runner) renew(ctx context.Context) {
 	r.report.Phase = PhaseRenew
+	r.polls = false
 	grant, err := r.engine.store.Renew(ctx, r.lease, r.ttlMS)
 	if err != nil {
 		r.failed(ctx, PhaseRenew, err)
@@ -254,6 +258,10 @@ func (r *Runner) look(ctx context.Context) {
 	r.due = due.Next
 	if due.N == 0 {
 		r.rest()
+		return
+	}
+	if r.polls {
+		r.phase = phaseRenew // precedes every tick (L6)
 		return
 	}
 	rows := r.rows[:due.N]
@@ -315,8 +323,9 @@ func (r *Runner) write(ctx context.Context) {
 func (r *Runner) rest() {
 	r.failures = 0
 	wake := min(r.due, r.lease.ExpiresAt.Add(-2*r.ttlMS/3))
-	if poll := r.engine.config.Poll; poll > 0 {
-		wake = min(wake, r.now.Add(poll.Milliseconds()))
+	r.polls = false
+	if poll := r.engine.config.Poll; poll > 0 && r.now.Add(poll.Milliseconds()) < wake {
+		wake, r.polls = r.now.Add(poll.Milliseconds()), true
 	}
 	r.phase = phaseRest
 	r.wait(durationOf(int64(wake - r.now)))
