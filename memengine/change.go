@@ -41,9 +41,22 @@ type changes struct {
 	dropped []string // locks
 }
 
+// putSchedule is a row as it will be: next or, for a move, what the move makes
+// of it, which saves copying all of it twice.
 type putSchedule struct {
 	row  *schedule // nil: a new one
-	next store.Schedule
+	next *store.Schedule
+	move *store.Move
+}
+
+func (p *putSchedule) after() store.Schedule {
+	if p.move == nil {
+		return *p.next
+	}
+	next, m := p.row.Schedule, p.move
+	next.Rev++
+	next.Cursor, next.DueAt, next.SetAt, next.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
+	return next
 }
 
 type turnedJob struct {

@@ -104,13 +104,17 @@ func (w *batchWrite) put(i int) store.Why {
 	if !holds {
 		return store.Conflict
 	}
-	next := p.Row
+	if w.out.Puts == nil {
+		w.out.Puts = make([]store.Schedule, len(w.b.Puts)) // does not move: what is staged points into it
+	}
+	next := &w.out.Puts[i]
+	*next = p.Row
 	next.Payload = payload(next.Payload)
 	switch {
 	case row != nil && next.ID != 0:
 		next.Rev = row.Rev + 1
 		row.staged = true
-		c.put = append(c.put, putSchedule{row, next})
+		c.put = append(c.put, putSchedule{row: row, next: next})
 	case row == nil && int64(w.s.ids.n+w.created) >= w.s.limits.Schedules:
 		return store.SchedulesFull
 	default:
@@ -122,9 +126,8 @@ func (w *batchWrite) put(i int) store.Why {
 		}
 		c.last.schedule++
 		next.ID, next.Rev = c.last.schedule, 1
-		c.put = append(c.put, putSchedule{nil, next})
+		c.put = append(c.put, putSchedule{next: next})
 	}
-	w.out.Puts = append(w.out.Puts, next)
 	return store.NotRefused
 }
 

@@ -23,6 +23,8 @@ type dueIndex struct {
 	inRun int           // rows in the run
 	bound store.Instant // no row of the run is later; every row up to it entered the run when last filled
 
+	popped []dueKey // scratch
+
 	keys  []dueKey // a 4-ary heap by at
 	keyed int      // rows that have a key of theirs in it; the other keys are stale
 }
@@ -98,16 +100,36 @@ func (d *dueIndex) fill(now store.Instant, want int) {
 		d.run, d.head, d.bound = d.run[:0], 0, math.MinInt64
 	}
 	old, bound := len(d.run), d.bound
-	for row := d.topRow(); row != nil; row = d.topRow() {
-		if row.DueAt > d.bound && (row.DueAt > now || d.inRun >= want) {
+	for {
+		at := len(d.run)
+		for len(d.keys) > 0 {
+			k := d.keys[0]
+			if k.at > d.bound && (k.at > now || d.inRun+len(d.popped) >= want) {
+				break
+			}
+			d.pop()
+			d.popped = append(d.popped, k)
+			d.bound = max(d.bound, k.at)
+		}
+		if len(d.popped) == 0 {
 			break
 		}
-		d.pop()
-		d.keyed--
-		d.run = append(d.run, row)
-		row.run = int32(len(d.run))
-		d.inRun++
-		d.bound = max(d.bound, row.DueAt)
+		// One loop for each step from a key to its row: so the processor can
+		// wait for the memory of many rows at once.
+		for _, k := range d.popped {
+			d.run = append(d.run, d.rows.find(int64(k.id)))
+		}
+		kept := d.run[:at]
+		for i, row := range d.run[at:] {
+			if current(d.popped[i], row) {
+				kept = append(kept, row)
+				row.run = int32(len(kept))
+			}
+		}
+		d.run = kept
+		d.inRun += len(kept) - at
+		d.keyed -= len(kept) - at
+		d.popped = d.popped[:0]
 	}
 	fresh := d.run[old:]
 	if len(fresh) == 0 {
@@ -180,13 +202,17 @@ func (d *dueIndex) merge(old int) {
 // before it.
 func (d *dueIndex) topRow() *schedule {
 	for len(d.keys) > 0 {
-		k := d.keys[0]
-		if row := d.rows.find(int64(k.id)); row != nil && row.DueAt == k.at && row.run == 0 {
+		if row := d.rows.find(int64(d.keys[0].id)); current(d.keys[0], row) {
 			return row
 		}
 		d.pop()
 	}
 	return nil
+}
+
+// current reports whether the row is where its key says.
+func current(k dueKey, row *schedule) bool {
+	return row != nil && row.DueAt == k.at && row.run == 0
 }
 
 func (d *dueIndex) push(k dueKey) {

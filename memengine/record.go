@@ -28,7 +28,8 @@ func appendRecord(b []byte, c *changes) []byte {
 		b = appendUint(append(b, tagRemoveSchedule), uint64(row.ID))
 	}
 	for i := range c.put {
-		b = appendSchedule(append(b, tagPutSchedule), &c.put[i].next)
+		next := c.put[i].after()
+		b = appendSchedule(append(b, tagPutSchedule), &next)
 	}
 	for _, j := range c.gone {
 		b = appendUint(append(b, tagDropJob), uint64(j.ID))
@@ -118,7 +119,7 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 				return
 			}
 			row.staged = true
-			c.put = append(c.put, putSchedule{row, next})
+			c.put = append(c.put, putSchedule{row: row, next: &next})
 			return
 		}
 		if next.ID <= given.schedule || next.ID > c.last.schedule {
@@ -130,7 +131,7 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			return
 		}
 		given.schedule = next.ID
-		c.put = append(c.put, putSchedule{nil, next})
+		c.put = append(c.put, putSchedule{next: &next})
 	case tagDropJob:
 		j := s.jobs.find(d.id())
 		switch {

@@ -85,10 +85,7 @@ func (s *Store) stageMove(c *changes, m *store.Move) store.Outcome {
 		n.Enqueued += int64(m.Fires)
 	}
 	row.staged = true
-	c.put = append(c.put, putSchedule{row: row, next: row.Schedule})
-	next := &c.put[len(c.put)-1].next
-	next.Rev++
-	next.Cursor, next.DueAt, next.SetAt, next.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
+	c.put = append(c.put, putSchedule{row: row, move: m})
 	return store.Moved
 }
 
@@ -118,29 +115,32 @@ func expiry(ready store.Instant, ms int64) store.Instant {
 
 // putSchedule writes a row, in the place of the one it changes.
 func (s *Store) putSchedule(p *putSchedule) {
-	row := p.row
+	next, row := p.after(), p.row
 	if row == nil {
-		row = &schedule{q: s.queue(p.next.Queue)}
-		row.q.schedules++
-		row.Schedule = p.next
-		row.Queue = row.q.Name
+		row = &schedule{Schedule: next}
+		s.fireInto(row, next.Queue)
 		s.ids.put(int64(row.ID), row)
 		s.names.Set(row)
 		s.due.add(row)
 		return
 	}
+	s.due.remove(row)
+	old := row.q
 	row.staged = false
-	if p.next.Queue != row.Queue {
-		old := row.q
-		row.q = s.queue(p.next.Queue)
-		row.q.schedules++
+	row.Schedule = next
+	if row.Queue != old.Name {
+		s.fireInto(row, next.Queue)
 		old.schedules--
 		s.forget(old)
 	}
-	s.due.remove(row)
-	row.Schedule = p.next
-	row.Queue = row.q.Name
 	s.due.add(row)
+}
+
+// fireInto points the row to its queue.
+func (s *Store) fireInto(row *schedule, queue string) {
+	row.q = s.queue(queue)
+	row.q.schedules++
+	row.Queue = row.q.Name
 }
 
 func (s *Store) removeSchedule(row *schedule) {

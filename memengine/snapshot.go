@@ -181,7 +181,7 @@ func (s *Store) loadSchedule(d *decoder, now store.Instant, r *Recovery) {
 			row.Hold = &store.Hold{Reason: reason, Since: now, Times: 1}
 		}
 	}
-	s.putSchedule(&putSchedule{next: row})
+	s.putSchedule(&putSchedule{next: &row})
 }
 
 func (s *Store) loadJob(d *decoder, now store.Instant, r *Recovery) {
