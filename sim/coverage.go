@@ -1,0 +1,112 @@
+package sim
+
+import "slices"
+
+// mark is a coverage mark: a state of affairs that a run is good for nothing
+// without ever reaching, if all runs are like it. The constants are the
+// catalogue, so that a mark that is never evaluated shows, too.
+type mark uint8
+
+const (
+	capHit mark = iota
+	capExceeded
+	skipped
+	skipOnGrid
+	quarantined
+	leaderChanged
+	twoLeaders
+	leaseLapsed
+	staleWriteRefused
+	renewalLostYetKept
+	claimReclaimed
+	ackRefused
+	deadLetter
+	unknownApplied
+	unknownNotApplied
+	crashMidTick
+	clockBackOverBoundary
+	restoreLostTail
+
+	marks = iota
+)
+
+// catalogue has the id and the meaning of each mark.
+var catalogue = [marks]struct{ id, about string }{
+	capHit:                {"cap-hit", "a tick fired exactly 64 boundaries of a schedule and skipped none"},
+	capExceeded:           {"cap-exceeded", "a tick skipped boundaries beyond the 64th"},
+	skipped:               {"skipped", "a boundary was skipped"},
+	skipOnGrid:            {"skip-on-grid", "boundaries were skipped while now was itself a boundary"},
+	quarantined:           {"quarantined", "a row was held"},
+	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
+	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},
+	leaseLapsed:           {"lease-lapsed", "a leader found its lease lapsed and took it anew"},
+	staleWriteRefused:     {"stale-write-refused", "the write of a tick was refused because its lease was not live"},
+	renewalLostYetKept:    {"renewal-lost-yet-kept", "a renewal failed and the lease was kept"},
+	claimReclaimed:        {"claim-reclaimed", "a lapsed claim was handed out again"},
+	ackRefused:            {"ack-refused", "a late worker's ack was refused"},
+	deadLetter:            {"dead-letter", "a job died"},
+	unknownApplied:        {"unknown-applied", "a call failed although the store had done it"},
+	unknownNotApplied:     {"unknown-not-applied", "a call failed and the store had not done it"},
+	crashMidTick:          {"crash-mid-tick", "a process crashed between the read and the write of a tick"},
+	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},
+	restoreLostTail:       {"restore-lost-tail", "a restart forgot fires that had happened"},
+}
+
+func markIDs() []string {
+	ids := make([]string, marks)
+	for m := range catalogue {
+		ids[m] = catalogue[m].id
+	}
+	return ids
+}
+
+// markOf is the mark with the id.
+func markOf(id string) (mark, bool) {
+	i := slices.Index(markIDs(), id)
+	return mark(max(i, 0)), i >= 0
+}
+
+// Coverage counts, for every mark of the catalogue, how often a run or a sweep
+// of runs looked at it and how often it was reached.
+type Coverage struct {
+	counts [marks]struct{ evaluated, reached int64 }
+}
+
+// Reach is the count of one mark.
+type Reach struct {
+	ID        string
+	About     string
+	Evaluated int64
+	Reached   int64
+}
+
+// sometimes notes that the mark was looked at, and whether it was reached.
+func (c *Coverage) sometimes(m mark, reached bool) {
+	c.counts[m].evaluated++
+	if reached {
+		c.counts[m].reached++
+	}
+}
+
+// reached reports whether the mark was ever reached.
+func (c *Coverage) reached(m mark) bool { return c.counts[m].reached > 0 }
+
+// Add adds the counts of other; the order of additions makes no difference.
+func (c *Coverage) Add(other *Coverage) {
+	for m := range c.counts {
+		c.counts[m].evaluated += other.counts[m].evaluated
+		c.counts[m].reached += other.counts[m].reached
+	}
+}
+
+// Marks lists the whole catalogue with its counts, in its own order.
+func (c *Coverage) Marks() []Reach {
+	list := make([]Reach, marks)
+	for m, count := range c.counts {
+		list[m] = Reach{
+			ID: catalogue[m].id, About: catalogue[m].about,
+			Evaluated: count.evaluated, Reached: count.reached,
+		}
+	}
+	return list
+}

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+func (p *parser) engine(l *line) {
+	parseKeys(p, l, l.words[1:], &p.scenario.Engine, engineKeys)
+}
+
+func (p *parser) start(l *line) {
+	if _, ok := p.argument(l, 1, instantForm, instantValue{&p.scenario.Start}); ok {
+		parseKeys[Scenario](p, l, l.words[2:], nil, nil)
+	}
+}
+
+func (p *parser) run(l *line) {
+	s := &p.scenario
+	if _, ok := p.argument(l, 1, durationForm, durationValue{d: &s.For}); !ok {
+		return
+	}
+	parseKeys(p, l, l.words[2:], s, runKeys)
+	p.later(l, func() {
+		if w, ok := l.at("quiet-after"); ok && s.QuietAfter > s.For {
+			p.refuseText(l, w, refuse(w.text, "at most the run's "+formatDuration(s.For)))
+		}
+	})
+}
+
+func (p *parser) queue(l *line) {
+	if !p.limit(l, len(p.scenario.Queues), MaxQueues, "queues") {
+		return
+	}
+	var q Queue
+	w, ok := p.argument(l, 1, "the name of a queue", nameValue{"queue name", &q.Name})
+	if !ok {
+		return
+	}
+	parseKeys(p, l, l.words[2:], &q, queueKeys)
+	if p.described[q.Name] {
+		p.refuse(l, w.column, &refusal{found: "a second line for queue " + shown(q.Name), allowed: "one line for a queue"})
+	}
+	p.described[q.Name] = true
+	p.scenario.Queues = append(p.scenario.Queues, q)
+	p.later(l, func() {
+		if !p.queues[q.Name] {
+			p.refuseName(l, w, "the queue of a schedule", queueOf)
+		}
+	})
+}
+
+func (p *parser) schedule(l *line) {
+	if !p.limit(l, len(p.scenario.Schedules), MaxSchedules, "schedules") {
+		return
+	}
+	var s Schedule
+	w, ok := p.argument(l, 1, "the name of a schedule", nameValue{"schedule name", &s.Name})
+	if !ok {
+		return
+	}
+	parseKeys(p, l, l.words[2:], &s, scheduleKeys)
+	p.need(l, "every", "queue")
+	if p.schedules[s.Name] {
+		p.refuse(l, w.column, &refusal{found: "a second schedule " + shown(s.Name), allowed: "one line for a schedule"})
+	}
+	p.schedules[s.Name], p.queues[s.Queue] = true, true
+	p.scenario.Schedules = append(p.scenario.Schedules, s)
+}
+
+func (p *parser) at(l *line) {
+	var f Fault
+	if _, ok := p.argument(l, 1, durationForm, durationValue{d: &f.At, orZero: true}); ok {
+		p.fault(l, &f, false)
+	}
+}
+
+func (p *parser) during(l *line) {
+	const form = "a time from one duration to a later one, such as 50m..55m"
+	var from Span
+	w, ok := p.argument(l, 1, form, spanValue{s: &from})
+	if !ok {
+		return
+	}
+	if !l.bad && from.Min == from.Max {
+		p.refuseText(l, w, refuse(w.text, form))
+	}
+	p.fault(l, &Fault{At: from.Min, For: from.Max - from.Min}, true)
+}
+
+// fault reads what at and during have in common: the kind and its keys.
+func (p *parser) fault(l *line, f *Fault, lasts bool) {
+	if !p.limit(l, len(p.scenario.Faults), MaxFaults, "faults") {
+		return
+	}
+	const begin = 2
+	end := begin
+	var kind []string
+	for end < len(l.words) && l.words[end].key == "" {
+		kind = append(kind, l.words[end].raw)
+		end++
+	}
+	words := strings.Join(kind, " ")
+	index := slices.Index(faultWords, words)
+	if index < 0 {
+		r := unknown(words, faultWords)
+		if end == begin {
+			r.found = "no fault"
+		}
+		before := l.words[begin-1]
+		p.refuse(l, before.column+len(before.raw)+1, r)
+		return
+	}
+	f.Kind = FaultDown + FaultKind(index)
+	rule, keys := faultRules[f.Kind], keysOf(f.Kind)
+	if lasts {
+		hasFor := func(k key[Fault]) bool { return k.name == forKey }
+		if !slices.ContainsFunc(keys, hasFor) {
+			p.refuse(l, l.words[0].column, &refusal{found: `"during"`, allowed: "at TIME " + words})
+		}
+		keys = slices.DeleteFunc(keys, hasFor)
+	}
+	parseKeys(p, l, l.words[end:], f, keys)
+	p.need(l, slices.DeleteFunc(slices.Clone(rule.must), func(k string) bool { return lasts && k == forKey })...)
+	p.scenario.Faults = append(p.scenario.Faults, *f)
+	p.later(l, func() { p.checkFault(l, f) })
+}
+
+func scheduleOf(s *Schedule) string { return s.Name }
+func queueOf(s *Schedule) string    { return s.Queue }
+
+// refuseName refuses a name that no schedule has.
+func (p *parser) refuseName(l *line, w word, what string, of func(*Schedule) string) {
+	var r refusal
+	if p.passes[1].count < MaxMistakes { // or it is only counted
+		var known []string
+		listed := map[string]bool{}
+		for i := range p.scenario.Schedules {
+			if n := of(&p.scenario.Schedules[i]); !listed[n] {
+				known = append(known, n)
+				listed[n] = true
+			}
+		}
+		r = *unknown(w.text, known)
+		r.allowed = what + ": " + r.allowed
+	}
+	p.refuseText(l, w, &r)
+}
+
+// checkFault checks a fault against run, engine and schedules.
+func (p *parser) checkFault(l *line, f *Fault) {
+	s := &p.scenario
+	if w, ok := l.at("runner"); ok && f.Runner > p.runners {
+		p.refuseText(l, w, refuse(w.text, fmt.Sprintf("a runner from 1 to %d (engine runners=)", p.runners)))
+	}
+	if w, ok := l.at("schedule"); ok && !p.schedules[f.Schedule] {
+		p.refuseName(l, w, "a schedule", scheduleOf)
+	}
+	if w, ok := l.at("queue"); ok && !p.queues[f.Queue] {
+		p.refuseName(l, w, "the queue of a schedule", queueOf)
+	}
+	if f.Kind == FaultCrash && (f.Runner == 0) == (f.Restart == 0) {
+		r := refusal{found: "neither restart= nor runner="}
+		if f.Runner != 0 {
+			r.found = "both restart= and runner="
+		}
+		r.allowed = "restart=, where the store goes too, or runner=, one process over a store that stays"
+		p.refuse(l, l.words[0].column, &r)
+	}
+	quiet, limit := s.QuietAfter, "quiet-after="
+	if quiet == 0 {
+		quiet, limit = s.For, "the run's "
+	}
+	if quiet > 0 && (f.At > quiet || f.For > quiet-f.At || f.At >= s.For) {
+		p.refuse(l, l.words[1].column, &refusal{
+			found:   "a fault from " + formatDuration(f.At) + " for " + formatDuration(f.For),
+			allowed: "one that ends by " + limit + formatDuration(quiet),
+		})
+	}
+}
+
+var expectForms = []string{"no-double-fire", "NAME.fires=N", "NAME.skipped=N", "NAME.quarantined=N", "verdict=WORD", "sometimes:ID"}
+
+func (p *parser) expect(l *line) {
+	if len(l.words) == 1 {
+		p.refuse(l, l.endColumn(), &refusal{found: "the end of the line", allowed: oneOf(expectForms)})
+	}
+	for _, w := range l.words[1:] {
+		var e Expect
+		id, isMark := strings.CutPrefix(w.raw, markPrefix)
+		dot := strings.LastIndexByte(w.key, '.')
+		switch {
+		case w.raw == noDoubleFire:
+			e.Kind = ExpectNoDoubleFire
+		case w.key == "" && isMark:
+			e.Kind, e.Mark = ExpectMark, id
+			if _, ok := markOf(id); !ok {
+				p.refuse(l, w.column+len(markPrefix), unknown(id, markIDs()))
+			}
+		case w.key == verdictKey:
+			e.Kind = ExpectVerdict
+			if r := (wordValue[Verdict]{&e.Verdict, verdictWords}).parse(w.text); r != nil {
+				p.refuseText(l, w, r)
+			}
+		case dot >= 0:
+			p.expectCount(l, w, w.key[:dot], w.key[dot+1:], &e)
+		default:
+			p.refuse(l, w.column, unknown(w.raw, expectForms))
+		}
+		p.scenario.Expect = append(p.scenario.Expect, e)
+	}
+}
+
+// expectCount reads NAME.WORD=N.
+func (p *parser) expectCount(l *line, w word, schedule, count string, e *Expect) {
+	name := word{column: w.column, raw: schedule}
+	if schedule == "" || name.divide() != nil || name.text == "" {
+		p.refuse(l, w.column, refuse(w.raw, "NAME."+count+"=N"))
+		return
+	}
+	i := slices.Index(countWords, count)
+	if i < 0 {
+		p.refuse(l, w.column+len(schedule)+len("."), unknown(count, countWords))
+		return
+	}
+	e.Schedule, e.Kind = name.text, ExpectFires+ExpectKind(i)
+	if r := (numberValue[int64]{n: &e.Count, most: math.MaxInt64, always: true}).parse(w.text); r != nil {
+		p.refuseText(l, w, r)
+	}
+	p.later(l, func() {
+		if !p.schedules[name.text] {
+			p.refuseName(l, name, "a schedule", scheduleOf)
+		}
+	})
+}

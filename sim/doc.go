@@ -1,0 +1,69 @@
+// Package sim runs the engine in virtual time, with faults, and judges what it
+// did. A run is a pure function of its [Scenario]: equal scenarios give equal
+// digests on every platform. Nothing here reads a clock, starts a goroutine or
+// uses a float.
+//
+// # Scenario files
+//
+// A scenario is one text file. It can be written by hand, and is what a
+// generator draws, a shrink leaves and a regression test keeps:
+//
+//	simulate v1
+//	# the store fails for a while, and nothing may fire twice
+//	engine   runners=2 lease=60s
+//	start    2026-03-29T00:30:00Z
+//	run      2h quiet-after=90m
+//	queue    ops workers=3
+//	schedule report  every=5m queue=mail handler=ok:1s..5s
+//	schedule cleanup every=1h queue=ops  catch-up=latest
+//	at 40m        clock-jump by=+1h for=20m
+//	during 50m..55m store error-burst p=0.3 applied=unknown
+//	expect   no-double-fire report.fires=24 sometimes:unknown-applied
+//	----
+//	the recorded outcome
+//
+// The first line is the version. Each other line is a directive with words and
+// key=value words behind it, in any order of the keys, each once. A word that
+// begins with # starts a comment. A text with other characters than letters,
+// digits and -_.:/+%@ is quoted as in Go: payload="a \"b\"". Whatever is not
+// known is a mistake, and [Parse] reports all of them, with line and column.
+//
+// The lines engine, start, run, once each; run must be there:
+//
+//	engine    runners=1..16 lease=D batch=N on-time=D standby=yes|no
+//	          clock-repair=hold|rearm snapshot-every=D ties=fifo|seeded seed=N
+//	start     T
+//	run       D quiet-after=D
+//
+// The lines of what runs:
+//
+//	queue     NAME workers=N
+//	schedule  NAME every=SPEC queue=NAME catch-up=all|latest|grace|none
+//	          anchor=T handler=H priority=N expires=D visibility=D attempts=N
+//	          backoff=D payload=TEXT
+//
+// where every=5m stands for the spec "@every 5m", and H is ok, ok:D, ok:D..D,
+// fail, fail:P, fail:P:D..D or slow, which takes twice the claim's visibility.
+//
+// The lines of what goes wrong. D is counted from the start; a fault that has
+// a key for= may be written during D..D instead:
+//
+//	at D      down for=D runner=N
+//	at D      crash restart=journal|snapshot|empty after=D
+//	at D      crash runner=N after=D
+//	at D      clock-jump by=+D for=D
+//	at D      store error-burst applied=yes|no|unknown for=D p=P
+//	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
+//	at D      handler failing for=D p=P schedule=NAME queue=NAME
+//
+// The lines of what must come of it:
+//
+//	expect    no-double-fire NAME.fires=N NAME.skipped=N NAME.quarantined=N
+//	          verdict=WORD sometimes:MARK
+//
+// A duration D is a sum of whole numbers with units, the larger unit first:
+// 250ms, 70s, 1h30m, 14d; at most 106751d. A time T is RFC 3339 in whole
+// milliseconds. A probability P is 0.3 or 30%, down to one in a million.
+//
+// The constants from [MaxFile] on are the limits.
+package sim

@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// key is one key=value of a line of the text format, for reading and writing.
+type key[T any] struct {
+	name string
+	of   func(*T) value
+}
+
+var engineKeys = []key[Engine]{
+	{"runners", func(e *Engine) value { return numberValue[int]{n: &e.Runners, least: 1, most: MaxRunners} }},
+	{"lease", func(e *Engine) value { return durationValue{d: &e.Lease} }},
+	{"batch", func(e *Engine) value { return numberValue[int]{n: &e.Batch, least: 1, most: math.MaxInt32} }},
+	{"on-time", func(e *Engine) value { return durationValue{d: &e.OnTime} }},
+	{"standby", func(e *Engine) value { return yesValue{&e.StandBy} }},
+	{"clock-repair", func(e *Engine) value {
+		return wordValue[ClockRepair]{&e.ClockRepair, []string{RepairHold: "hold", RepairRearm: "rearm"}}
+	}},
+	{"snapshot-every", func(e *Engine) value { return durationValue{d: &e.SnapshotEvery} }},
+	{"ties", func(e *Engine) value {
+		return wordValue[Ties]{&e.Ties, []string{TiesFIFO: "fifo", TiesSeeded: "seeded"}}
+	}},
+	{"seed", func(e *Engine) value { return numberValue[uint64]{n: &e.Seed, most: math.MaxUint64} }},
+}
+
+var runKeys = []key[Scenario]{
+	{"quiet-after", func(s *Scenario) value { return durationValue{d: &s.QuietAfter} }},
+}
+
+var queueKeys = []key[Queue]{
+	{"workers", func(q *Queue) value { return numberValue[int]{n: &q.Workers, most: MaxWorkers, always: true} }},
+}
+
+var scheduleKeys = []key[Schedule]{
+	{"every", func(s *Schedule) value { return everyValue{&s.Spec} }},
+	{"queue", func(s *Schedule) value { return nameValue{"queue name", &s.Queue} }},
+	{"catch-up", func(s *Schedule) value {
+		return wordValue[CatchUp]{&s.CatchUp, []string{
+			CatchUpAll: "all", CatchUpLatest: "latest", CatchUpGrace: "grace", CatchUpNone: "none",
+		}}
+	}},
+	{"anchor", func(s *Schedule) value { return instantValue{&s.Anchor} }},
+	{"handler", func(s *Schedule) value { return handlerValue{&s.Handler} }},
+	{"priority", func(s *Schedule) value {
+		return numberValue[int16]{n: &s.Priority, least: math.MinInt16, most: math.MaxInt16}
+	}},
+	{"expires", func(s *Schedule) value { return durationValue{d: &s.Expires} }},
+	{"visibility", func(s *Schedule) value { return durationValue{d: &s.Visibility} }},
+	{"attempts", func(s *Schedule) value { return numberValue[int]{n: &s.MaxAttempts, least: 1, most: math.MaxInt32} }},
+	{"backoff", func(s *Schedule) value { return durationValue{d: &s.BaseBackoff} }},
+	{"payload", func(s *Schedule) value { return bytesValue{&s.Payload} }},
+}
+
+var faultKeys = []key[Fault]{
+	{"runner", func(f *Fault) value { return numberValue[int]{n: &f.Runner, least: 1, most: MaxRunners} }},
+	{"restart", func(f *Fault) value {
+		return wordValue[Restart]{&f.Restart, []string{FromJournal: "journal", FromSnapshot: "snapshot", FromNothing: "empty"}}
+	}},
+	{"by", func(f *Fault) value { return offsetValue{&f.By} }},
+	{"p", func(f *Fault) value { return chanceValue{&f.Chance} }},
+	{"applied", func(f *Fault) value {
+		return wordValue[Applied]{&f.Applied, []string{AppliedNo: "no", AppliedYes: "yes", AppliedUnknown: "unknown"}}
+	}},
+	{"takes", func(f *Fault) value { return spanValue{s: &f.Takes, least: time.Millisecond} }},
+	{"schedule", func(f *Fault) value { return nameValue{"schedule name", &f.Schedule} }},
+	{"queue", func(f *Fault) value { return nameValue{"queue name", &f.Queue} }},
+	{forKey, func(f *Fault) value { return durationValue{d: &f.For} }},
+	{afterKey, func(f *Fault) value { return durationValue{d: &f.For} }},
+}
+
+// The two names of a fault's duration.
+const (
+	forKey   = "for"   // it lasts so long
+	afterKey = "after" // it is over in an instant, and so much later the process is back
+)
+
+// faultRules says of each kind of fault its words, and which keys it may and
+// must have. A kind with the key for may be written as during A..B, too.
+var faultRules = [...]struct {
+	words string
+	must  []string
+	may   []string
+}{
+	FaultDown:         {"down", []string{forKey}, []string{"runner"}},
+	FaultCrash:        {"crash", nil, []string{"restart", "runner", afterKey}},
+	FaultClockJump:    {"clock-jump", []string{"by"}, []string{forKey}},
+	FaultStoreErrors:  {"store error-burst", []string{"applied", forKey}, []string{"p"}},
+	FaultHandlerSlow:  {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
+	FaultHandlerFails: {"handler failing", []string{forKey}, []string{"p", "schedule", "queue"}},
+}
+
+// faultWords are the words of the kinds, from [FaultDown] on.
+var faultWords = func() (words []string) {
+	for _, rule := range faultRules[FaultDown:] {
+		words = append(words, rule.words)
+	}
+	return words
+}()
+
+// keysOf are the keys of a kind of fault.
+func keysOf(kind FaultKind) []key[Fault] {
+	rule := faultRules[kind]
+	var keys []key[Fault]
+	for _, k := range faultKeys {
+		if slices.Contains(rule.must, k.name) || slices.Contains(rule.may, k.name) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+func keyNames[T any](keys []key[T]) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name + "="
+	}
+	return names
+}
+
+// The words of expectations. countWords are those of the kinds from
+// [ExpectFires] on: NAME.WORD=N.
+const (
+	noDoubleFire = "no-double-fire"
+	markPrefix   = "sometimes:"
+	verdictKey   = "verdict"
+)
+
+var countWords = []string{"fires", "skipped", "quarantined"}

@@ -1,0 +1,217 @@
+package sim
+
+import "time"
+
+// The limits of a scenario. The text of one that exceeds them is refused.
+const (
+	MaxFile      = 1 << 20 // bytes, the recorded outcome included
+	MaxLine      = 4096    // bytes of one line
+	MaxSchedules = 10_000
+	MaxQueues    = 10_000 // lines that describe a queue
+	MaxFaults    = 10_000
+	MaxRunners   = 16
+	MaxWorkers   = 1000 // of one queue
+)
+
+// DefaultStart is when a scenario starts that does not say it.
+var DefaultStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Scenario is one simulated run as data: what runs, for how long, and what
+// goes wrong meanwhile. [Parse] reads one from text, String writes it back;
+// built in Go it is checked by [Scenario.Validate].
+type Scenario struct {
+	Engine     Engine
+	Start      time.Time     // true time at the beginning; zero: [DefaultStart]
+	For        time.Duration // how long the run lasts
+	QuietAfter time.Duration // no fault lasts longer, and liveness is judged from here on; 0: the end of the last fault
+
+	Queues    []Queue
+	Schedules []Schedule
+	Faults    []Fault
+	Expect    []Expect
+
+	// Outcome is the recorded outcome, the text below the line "----". It is
+	// no part of what runs.
+	Outcome string
+}
+
+// Engine configures the engines under test. A zero field has the engine's own
+// default.
+type Engine struct {
+	Runners       int // 0: 1
+	Lease         time.Duration
+	Batch         int
+	OnTime        time.Duration
+	StandBy       bool
+	ClockRepair   ClockRepair
+	SnapshotEvery time.Duration // how often each process takes a snapshot; 0: only at the start
+	Ties          Ties
+	Seed          uint64 // of every random choice of the run
+}
+
+// ClockRepair is what becomes of a schedule whose cursor a wrong clock set
+// far ahead (T11).
+type ClockRepair uint8
+
+// The repairs.
+const (
+	RepairHold  ClockRepair = iota // what was fired or skipped stays so
+	RepairRearm                    // from the first boundary after now on
+)
+
+// Ties is the order of what happens at the same instant.
+type Ties uint8
+
+// The orders.
+const (
+	TiesFIFO   Ties = iota // as it was planned
+	TiesSeeded             // drawn anew for every seed
+)
+
+// Queue says how many workers a queue has. A queue of a schedule that no
+// Queue describes has one.
+type Queue struct {
+	Name    string
+	Workers int
+}
+
+// Schedule is a schedule and what its handler does. A zero option has the
+// engine's own default.
+type Schedule struct {
+	Name    string
+	Spec    string // "@every 5m"
+	Queue   string
+	CatchUp CatchUp
+	Anchor  time.Time
+	Payload []byte
+
+	Priority    int16
+	Expires     time.Duration
+	Visibility  time.Duration
+	MaxAttempts int
+	BaseBackoff time.Duration
+
+	Handler Handler
+}
+
+// CatchUp is a schedule's catch-up policy (T14).
+type CatchUp uint8
+
+// The policies.
+const (
+	CatchUpAll CatchUp = iota
+	CatchUpLatest
+	CatchUpGrace
+	CatchUpNone
+)
+
+// Handler is what happens when a job runs. The zero Handler succeeds at once.
+type Handler struct {
+	Kind  HandlerKind
+	Takes Span // unless it overruns
+	Fails PPM  // of HandlerFails: how likely, 0: always. Otherwise the run succeeds
+}
+
+// HandlerKind is how a handler ends.
+type HandlerKind uint8
+
+// The kinds.
+const (
+	HandlerSucceeds HandlerKind = iota
+	HandlerFails
+	HandlerOverruns // succeeds after twice its visibility, without a heartbeat: too late
+)
+
+// Span is a range of durations, both ends included; what lies in it is drawn.
+type Span struct{ Min, Max time.Duration }
+
+// PPM is a probability in parts per million.
+type PPM int32
+
+// Always is certainty.
+const Always PPM = 1_000_000
+
+// Fault is one thing that goes wrong. Which fields it may have depends on its
+// kind.
+type Fault struct {
+	Kind FaultKind
+	At   time.Duration // from the start
+	For  time.Duration // how long; of FaultCrash: until the restart
+
+	Runner   int           // the process it happens to, from 1; 0: all of them
+	By       time.Duration // of FaultClockJump
+	Chance   PPM           // 0: always
+	Applied  Applied       // of FaultStoreErrors
+	Restart  Restart       // of FaultCrash
+	Takes    Span          // of FaultHandlerSlow; zero: twice the visibility
+	Schedule string        // of the handlers' faults: whose jobs; "": any
+	Queue    string        // of the handlers' faults: whose jobs; "": any
+}
+
+// FaultKind is what kind of fault it is.
+type FaultKind uint8
+
+// The kinds.
+const (
+	// FaultDown: the process stops in good order, is away, and starts again with
+	// what its journal kept. Handlers that run are cut off.
+	FaultDown FaultKind = iota + 1
+
+	// FaultCrash: the process is gone at once, between two calls or between a call
+	// and its reply, and starts again with what Restart says.
+	FaultCrash
+
+	// FaultClockJump: the store's clock jumps; with For it jumps back afterwards.
+	FaultClockJump
+
+	// FaultStoreErrors: calls of the store fail, each by chance.
+	FaultStoreErrors
+
+	// FaultHandlerSlow: handlers that start take longer, each by chance.
+	FaultHandlerSlow
+
+	// FaultHandlerFails: handlers that start fail, each by chance.
+	FaultHandlerFails
+)
+
+// Applied says whether a store call that fails was done nevertheless.
+type Applied uint8
+
+// What may have happened.
+const (
+	AppliedNo Applied = iota + 1
+	AppliedYes
+	AppliedUnknown // drawn for every call
+)
+
+// Restart is what a crashed process has when it starts again.
+type Restart uint8
+
+// What there may be.
+const (
+	FromJournal  Restart = iota + 1 // everything
+	FromSnapshot                    // what the last snapshot had
+	FromNothing                     // an empty store, into which the schedules are registered again
+)
+
+// Expect is something that a run must come to.
+type Expect struct {
+	Kind     ExpectKind
+	Schedule string  // of the three kinds that count
+	Count    int64   // of the same
+	Verdict  Verdict // of ExpectVerdict
+	Mark     string  // of ExpectMark: its id
+}
+
+// ExpectKind is what is expected.
+type ExpectKind uint8
+
+// The kinds.
+const (
+	ExpectNoDoubleFire ExpectKind = iota + 1
+	ExpectFires                   // the schedule fires so many boundaries
+	ExpectSkipped                 // so many boundaries are skipped
+	ExpectQuarantined             // the schedule is held so often
+	ExpectVerdict                 // the run's verdict
+	ExpectMark                    // a coverage mark is reached
+)

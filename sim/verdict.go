@@ -1,0 +1,43 @@
+package sim
+
+import "fmt"
+
+// Verdict is what a run, or a sweep of runs, came to.
+type Verdict uint8
+
+// The verdicts. Their numbers are the exit codes of the command simulate.
+const (
+	Pass             Verdict = iota
+	BadInput                 // the scenario could not be run
+	Safety                   // an invariant was broken, or an expectation not met
+	Liveness                 // what was due did not happen in time
+	Nondeterministic         // the same scenario and seed gave another digest
+	Vacuous                  // a coverage mark that was asked for was never reached
+	Budget                   // the run took more events than it may
+	HandlerCrash             // a handler panicked that was not meant to
+)
+
+var verdictWords = []string{
+	Pass:             "pass",
+	BadInput:         "bad-input",
+	Safety:           "safety",
+	Liveness:         "liveness",
+	Nondeterministic: "nondeterministic",
+	Vacuous:          "vacuous",
+	Budget:           "budget",
+	HandlerCrash:     "handler-crash",
+}
+
+// String is the verdict's word in scenario files and JSON.
+func (v Verdict) String() string {
+	if int(v) < len(verdictWords) {
+		return verdictWords[v]
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}
+
+// ExitCode is the verdict as the exit code of a command.
+func (v Verdict) ExitCode() int { return int(v) }
+
+// MarshalText makes the verdict its word in JSON.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
