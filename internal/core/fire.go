@@ -142,7 +142,7 @@ func hold(move *store.Move, row *store.Schedule, now store.Instant, reason strin
 // all of it was checked (Q1, Q6). The problem is "" if there is none.
 func checkRow(row *store.Schedule) (spec Spec, problem string) {
 	spec, fault := scanSpec(row.Spec)
-	if fault != 0 || spec.n == 0 {
+	if fault != 0 {
 		return Spec{}, explainSpec(row.Spec).Error()
 	}
 	if !row.Anchor.Valid() || !row.Cursor.Valid() {

@@ -37,9 +37,13 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 }
 
 // keepsGrid reports whether a registration leaves grid and cursor alone (S5).
-// Under a spec that no longer parses the grid is taken to be the same (Q5).
+// Under a spec that no longer parses the grid is taken to be the same; one
+// that is out of range cannot be kept (Q5).
 func keepsGrid(old *store.Schedule, reg *Registration) bool {
 	if reg.ResetCursor || reg.Anchor != store.None && reg.Anchor != old.Anchor {
+		return false
+	}
+	if !old.Anchor.Valid() || !old.Cursor.Valid() {
 		return false
 	}
 	spec, err := ParseSpec(old.Spec)
@@ -93,21 +97,32 @@ func PlanResume(row store.Schedule, now store.Instant, catchUp bool) (store.Sche
 }
 
 // CursorAhead reports whether a clock that was ahead set the row's cursor
-// (T11): set later than now, and more than two intervals past it.
+// (T11): set later than now, more than two intervals past it, and not where
+// the grid would put it now, as an anchor that lies ahead does.
 func CursorAhead(row *store.Schedule, now store.Instant) bool {
 	if row.Paused != store.Active || row.SetAt <= now || row.Cursor <= now {
 		return false
 	}
 	spec, problem := checkRow(row)
-	return problem == "" && int64(row.Cursor-now) > 2*spec.IntervalMS()
+	if problem != "" || int64(row.Cursor-now) <= 2*spec.IntervalMS() {
+		return false
+	}
+	next, _ := BoundaryAfter(row.Anchor, spec.IntervalMS(), now)
+	return row.Cursor != next
 }
 
-// PlanRearm makes a new incarnation on the same grid whose cursor is the first
-// boundary after now (T11).
+// PlanRearm makes a new incarnation, on the same grid, of a row whose cursor is
+// ahead: its cursor is the first boundary after now (T11). An anchor that lies
+// ahead as well, since the wrong clock set or passed it, moves back by whole
+// intervals.
 func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, bool) {
 	spec, problem := checkRow(&row)
 	if problem != "" {
 		return row, false
+	}
+	every := store.Instant(spec.IntervalMS())
+	if row.Anchor > now {
+		row.Anchor -= (row.Anchor - now - 1) / every * every
 	}
 	cursor, ok := BoundaryAfter(row.Anchor, spec.IntervalMS(), now)
 	row.ID, row.Cursor, row.SetAt = 0, cursor, now

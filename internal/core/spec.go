@@ -36,7 +36,7 @@ func unitMS(letter byte) int64 {
 // ParseSpec parses a spec (G1, G2). The error is a [*SpecError].
 func ParseSpec(text string) (Spec, error) {
 	spec, fault := scanSpec(text)
-	if fault != 0 || spec.n == 0 {
+	if fault != 0 {
 		return Spec{}, explainSpec(text)
 	}
 	return spec, nil

@@ -71,8 +71,8 @@ func found(text string, at int) string {
 }
 
 func valid(text string) bool {
-	spec, fault := scanSpec(text)
-	return fault == 0 && spec.n > 0
+	_, fault := scanSpec(text)
+	return fault == 0
 }
 
 // suggest reads an interval as other programs write it, and says how to write
@@ -183,8 +183,9 @@ func looksLikeCron(text string) bool {
 	return true
 }
 
-// cronHint names the interval that a plain step of minutes, seconds or hours
-// amounts to.
+// cronHint names the interval that plain fields amount to: numbers, then a
+// star or a step that divides its unit, then stars. Other fields have no even
+// period.
 func cronHint(text string) string {
 	const cron = "cron expressions are not in this grammar"
 	fields := strings.Fields(text)
@@ -194,19 +195,24 @@ func cronHint(text string) string {
 	if len(fields) < 5 || len(fields) > 6 {
 		return cron + ": only \"@every <n><unit>\" is"
 	}
-	steps := []string{"s", "m", "h"}
-	for i, unit := range steps[6-len(fields):] {
-		rest := strings.Trim(strings.Join(fields[i+1:], ""), "*?")
-		before := strings.Trim(strings.Join(fields[:i], ""), "0")
-		n, isStep := strings.CutPrefix(fields[i], "*/")
-		if fields[i] == "*" {
-			n, isStep = "1", true
+	steps := [...]struct {
+		unit string
+		of   int // units in the next larger one
+	}{{"s", 60}, {"m", 60}, {"h", 24}, {"d", 1}}
+	for i, step := range steps[6-len(fields):] {
+		if strings.Trim(fields[i], "0123456789") == "" {
+			continue
 		}
-		if isStep && rest == "" && before == "" {
-			if spec := specPrefix + n + unit; valid(spec) {
-				return cron + ": write " + strconv.Quote(spec)
-			}
+		n := 1
+		if number, ok := strings.CutPrefix(fields[i], "*/"); ok {
+			n, _ = strconv.Atoi(number)
+		} else if strings.Trim(fields[i], "*?") != "" {
+			n = 0
 		}
+		if n < 1 || step.of%n != 0 || strings.Trim(strings.Join(fields[i+1:], ""), "*?") != "" {
+			break
+		}
+		return cron + ": write \"" + specPrefix + strconv.Itoa(n) + step.unit + "\"; an anchor sets its offset, in UTC"
 	}
 	return cron + ": write its period, as in \"@every 1d\"; an anchor sets the time of day, in UTC"
 }
