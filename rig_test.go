@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/store"
 	"github.com/tickonce/tickonce/storetest"
 )
@@ -39,7 +40,15 @@ var stores = []struct {
 	name string
 	open openStore
 }{
+	{"memory", openMemory},
 	{"naive", openNaive},
+}
+
+func openMemory(t *testing.T, c tickonce.Config) store.Store {
+	t.Helper()
+	s, err := memengine.NewStore(c)
+	require.NoError(t, err)
+	return s
 }
 
 func openNaive(_ *testing.T, c tickonce.Config) store.Store {

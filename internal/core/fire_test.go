@@ -433,8 +433,8 @@ func TestSkipReasonsAreNamed(t *testing.T) {
 	require.Empty(t, core.SkipReason(0).String())
 }
 
-// BenchmarkPlanFire shows by its equal times that a gap of any length costs
-// the same (T9).
+// BenchmarkPlanFire shows that a gap of any length costs the same, but for
+// longer divisions (T9).
 func BenchmarkPlanFire(b *testing.B) {
 	for _, gap := range []struct {
 		name string
