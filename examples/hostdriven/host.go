@@ -35,7 +35,7 @@ func (h *host) open(ctx context.Context, owner string, snapshot []byte) (err err
 	config := tickonce.Config{
 		Clock:    h,
 		Owner:    owner,
-		Seed:     1, // the same jitter each time
+		Seed:     1,         // the same jitter each time
 		LeaseTTL: time.Hour, // nobody contends; renewing wakes the host every 20 min
 		Observer: eventlog.New(slog.New(slog.NewTextHandler(h.out, nil))),
 	}
