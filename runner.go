@@ -41,7 +41,7 @@ type Runner struct {
 	failures int           // store errors since the last whole tick (R6)
 	standing bool          // contending without retries of its own (L3)
 
-	inspecting bool   // before the next look
+	inspecting bool   // before the next look, as at the start (T11)
 	inspected  string // the name from which the next page begins
 	reported   string // the rows before this name are
 	page       int    // the length of the latest page
@@ -89,6 +89,8 @@ func (e *Engine) NewRunner() *Runner {
 		due:    store.None,
 		now:    store.MinInstant,
 		rows:   make([]store.Schedule, e.config.Batch),
+
+		inspecting: true,
 	}
 }
 
@@ -213,7 +215,6 @@ func (r *Runner) contend(ctx context.Context) {
 	}
 	r.lease, r.term, r.standing = grant.Lease, grant.Lease.Term, false
 	r.emit(Event{Kind: EventLeading})
-	r.startInspection()
 	r.phase = phaseLook
 }
 
