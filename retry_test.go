@@ -157,7 +157,7 @@ func TestR3LeaseThatLapsesDuringTheBackoffIsAcquiredAnew(t *testing.T) {
 		r.tick(10 * time.Second)
 		w.take()
 		did := r.tick(2 * time.Minute) // the host slept
-		require.Equal(t, "renew acquire schedules due advance", w.take())
+		require.Equal(t, "renew acquire due advance", w.take())
 		require.Equal(t, every(10*time.Second, 10*time.Second, 12), did.fired("s"))
 	})
 }

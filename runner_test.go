@@ -160,14 +160,14 @@ func TestRunnerPhases(t *testing.T) {
 			r.schedule("sooner", "@every 2s", tickonce.ScheduleOptions{})
 			w.take()
 		}, time.Second, lookAgain, 3 * time.Second, nil},
-		{"lapsed at the renewal: contend, inspect, look", func(*rig, *wire) {}, leaseTTL, "renew acquire schedules due advance", leaseTTL + 10*time.Second, nil},
+		{"lapsed at the renewal: contend, look, write", func(*rig, *wire) {}, leaseTTL, "renew acquire due advance", leaseTTL + 10*time.Second, nil},
 		{"taken at the renewal: the end", func(r *rig, _ *wire) {
 			r.at(leaseTTL)
 			r.steal("b")
 		}, leaseTTL, "renew acquire", 0, tickonce.ErrLeadershipLost},
-		{"fenced at the write: contend, inspect, look, write", func(r *rig, w *wire) {
+		{"fenced at the write: contend, look, write", func(r *rig, w *wire) {
 			w.before = once(faultstore.Advance, func() { r.at(2 * leaseTTL) })
-		}, 10 * time.Second, "renew due advance acquire schedules due advance", 2*leaseTTL + 10*time.Second, nil},
+		}, 10 * time.Second, "renew due advance acquire due advance", 2*leaseTTL + 10*time.Second, nil},
 		{"a stale row: renew and read again", func(r *rig, w *wire) {
 			w.before = once(faultstore.Advance, func() {
 				r.tamper("s", func(row *store.Schedule) { row.Payload = []byte("new") })

@@ -1,0 +1,404 @@
+package tickonce_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
+)
+
+const year = 365 * 24 * time.Hour
+
+// ahead makes n schedules whose cursors were set by a clock a year ahead, and
+// one whose anchor lies there by right; the clock is at start again.
+func (r *rig) ahead(n int) (names []string) {
+	r.t.Helper()
+	for i := range n {
+		name := "s" + strconv.Itoa(i)
+		names = append(names, name)
+		r.schedule(name, "@every 1m", tickonce.ScheduleOptions{})
+	}
+	r.schedule("anchored", "@every 1m", tickonce.ScheduleOptions{Anchor: start.Add(year)})
+	r.at(year - time.Second)
+	for _, name := range names {
+		r.schedule(name, "@every 1m", tickonce.ScheduleOptions{ResetCursor: true})
+	}
+	r.at(0)
+	r.take()
+	return names
+}
+
+func schedulesOf(events []tickonce.Event) (names []string) {
+	for _, event := range events {
+		names = append(names, event.Schedule)
+	}
+	return names
+}
+
+// The inspection pages through the schedules with one call a step, behind a
+// renewal each, and tells of each row once.
+func TestT11InspectionPages(t *testing.T) {
+	for _, c := range []struct {
+		batch int
+		calls string
+	}{
+		{1, "acquire schedules renew schedules renew schedules renew schedules renew schedules due"},
+		{2, "acquire schedules renew schedules renew schedules due"},
+		{3, "acquire schedules renew schedules due"},
+		{4, "acquire schedules renew schedules due"},
+		{5, "acquire schedules due"},
+	} {
+		t.Run("batch "+strconv.Itoa(c.batch), func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: -1, Batch: c.batch}, func(t *testing.T, r *rig) {
+				w := r.wire()
+				names := r.ahead(3)
+				before := r.contents()
+				w.take()
+				did := r.tick(0)
+				require.Equal(t, c.calls, w.take())
+				reports := of(tickonce.EventCursorAhead, did.events)
+				require.Equal(t, names, schedulesOf(reports))
+				require.Equal(t, r.lookup("s0").Next, reports[0].Boundary)
+				require.Equal(t, before, r.contents(), "hold leaves them")
+				require.Empty(t, of(tickonce.EventCursorAhead, r.tick(time.Minute).events), "again")
+			})
+		})
+	}
+}
+
+func TestT11InspectionRearms(t *testing.T) {
+	for _, batch := range []int{1, 2, 3, 4, 5, 1000} {
+		t.Run("batch "+strconv.Itoa(batch), func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: -1, Batch: batch, ClockRepair: tickonce.RepairRearm}, func(t *testing.T, r *rig) {
+				names := r.ahead(3)
+				before := r.row("s0").ID
+				did := r.tick(0)
+				require.Equal(t, names, schedulesOf(of(tickonce.EventCursorAhead, did.events)))
+				rearmed := of(tickonce.EventRearmed, did.events)
+				require.Equal(t, names, schedulesOf(rearmed))
+				for _, name := range names {
+					row := r.row(name)
+					require.Greater(t, row.ID, before, "a new incarnation")
+					require.Equal(t, instant(59*time.Second), row.Cursor, "on the same grid")
+					require.Equal(t, start.Add(59*time.Second), rearmed[0].Boundary)
+				}
+				require.Equal(t, start.Add(year), r.lookup("anchored").Next)
+				require.Len(t, r.tick(59*time.Second).fires, 3)
+			})
+		})
+	}
+}
+
+// A repair that fails, or meets a row that has changed, is made again from the
+// page, which is reported once.
+func TestT11RepairThatFailsIsMadeAgain(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(r *rig, w *wire)
+		rearmed int // as events tell
+	}{
+		{"request lost", func(_ *rig, w *wire) { w.lose = first(2, faultstore.Commit, faultstore.LoseRequest) }, 3},
+		{"reply lost", func(_ *rig, w *wire) { w.lose = first(1, faultstore.Commit, faultstore.LoseReply) }, 2},
+		{"a row changed", func(r *rig, w *wire) {
+			w.before = once(faultstore.Commit, func() {
+				r.tamper("s0", func(row *store.Schedule) { row.Payload = []byte("new") })
+			})
+		}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: -1, Batch: 1, ClockRepair: tickonce.RepairRearm}, func(t *testing.T, r *rig) {
+				w := r.wire()
+				names := r.ahead(3)
+				c.prepare(r, w)
+				var events []tickonce.Event
+				did := ticked{}
+				for did.next < 10*time.Second {
+					did = r.tick(did.next)
+					require.NoError(t, did.err)
+					events = append(events, did.events...)
+				}
+				require.Equal(t, names, schedulesOf(of(tickonce.EventCursorAhead, events)))
+				require.Len(t, of(tickonce.EventRearmed, events), c.rearmed)
+				for _, name := range names {
+					require.Equal(t, instant(59*time.Second), r.row(name).Cursor, name)
+				}
+			})
+		})
+	}
+}
+
+// A clock that goes back between two pages begins the inspection anew: the
+// rows of the pages before were judged by the later now.
+func TestT11ClockGoesBackDuringTheInspection(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1, Batch: 1}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		for _, name := range []string{"a", "b"} {
+			r.schedule(name, "@every 1m", tickonce.ScheduleOptions{})
+		}
+		r.at(time.Hour)
+		for _, name := range []string{"a", "b"} {
+			r.schedule(name, "@every 1m", tickonce.ScheduleOptions{ResetCursor: true})
+		}
+		r.take()
+		r.step() // acquire
+		r.stepTo(w, faultstore.Schedules)
+		require.Empty(t, of(tickonce.EventCursorAhead, r.take()))
+		w.before = once(faultstore.Schedules, func() { r.at(0) })
+		r.stepTo(w, faultstore.Schedules)
+		require.Equal(t, []string{"a", "b"}, schedulesOf(of(tickonce.EventCursorAhead, r.tick(0).events)))
+	})
+}
+
+// Whichever call of a tick first sees the clock go back, the schedules are
+// inspected before anything is fired.
+func TestT11ClockGoesBackBeforeAnyCall(t *testing.T) {
+	for _, method := range []faultstore.Method{faultstore.Renew, faultstore.Due} {
+		t.Run(method.String(), func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+				w := r.wire()
+				r.at(time.Hour)
+				r.schedule("fast", "@every 1s", tickonce.ScheduleOptions{})
+				r.schedule("slow", "@every 20m", tickonce.ScheduleOptions{})
+				r.tick(time.Hour)
+				w.take()
+				w.before = once(method, func() { r.at(time.Minute) })
+				require.Empty(t, r.tick(time.Hour+time.Second).fires)
+				did := r.tick(time.Minute)
+				require.Contains(t, w.take(), "schedules due")
+				require.Empty(t, did.fires)
+				ahead := of(tickonce.EventCursorAhead, append(did.events, r.take()...))
+				require.Equal(t, []string{"fast", "slow"}, schedulesOf(ahead))
+				require.Equal(t, start.Add(time.Minute), ahead[0].At)
+			})
+		})
+	}
+}
+
+// The step back is met by a tick that is about to fire: what was due at its
+// reading was due, and fires once.
+func TestT11ClockGoesBackBeforeTheWrite(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+		r.tick(0)
+		w.before = once(faultstore.Advance, func() { r.at(10*time.Second - 2*time.Millisecond) })
+		require.Len(t, r.tick(10*time.Second).fires, 1)
+		require.Empty(t, r.tick(10*time.Second-time.Millisecond).fires)
+		require.Empty(t, r.tick(10*time.Second).fires)
+		require.Len(t, r.tick(20*time.Second).fires, 1)
+		require.Len(t, r.jobs("q"), 2)
+	})
+}
+
+// K2: the leader's own lease does not outlive a step back by more than its TTL
+// and a second, and the runner then acquires anew.
+func TestK2LeaderAcquiresAnewAfterAStepBack(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		to    time.Duration
+		anew  bool
+		calls string
+	}{
+		{"by the slack", time.Hour - time.Second, false, "renew schedules due"},
+		{"by a millisecond more", time.Hour - 1001*time.Millisecond, true, "renew acquire schedules due"},
+		{"by a year", time.Hour - year, true, "renew acquire schedules due"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+				w := r.wire()
+				r.at(time.Hour)
+				lease := r.lead()
+				w.take()
+				did := r.tick(c.to)
+				require.NoError(t, did.err)
+				require.Equal(t, c.calls, w.take())
+				require.Equal(t, c.anew, r.leader().Term > lease.Term)
+				require.Equal(t, c.anew, len(of(tickonce.EventLeaseLapsed, did.events)) == 1)
+				require.Equal(t, instant(c.to+leaseTTL), r.leader().ExpiresAt)
+				require.Equal(t, c.to+20*time.Second, did.next)
+			})
+		})
+	}
+}
+
+// K2, LK5: a crashed leader keeps others out no longer than its TTL and a
+// second from the step.
+func TestK2CrashedLeaderDoesNotBlockPastAStepBack(t *testing.T) {
+	for _, back := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, time.Minute, time.Hour, year} {
+		t.Run(back.String(), func(t *testing.T) {
+			onEachStore(t, tickonce.Config{StandBy: true}, func(t *testing.T, r *rig) {
+				r.lead()
+				r.crash()
+				did := r.tick(-back)
+				for r.leader().Owner != "process-2/1" {
+					did = r.tick(did.next)
+				}
+				require.LessOrEqual(t, r.now()+back, leaseTTL+time.Second+5*time.Second)
+			})
+		})
+	}
+}
+
+// K1: small steps to and fro around a boundary fire it once.
+func TestK1StepsAroundABoundary(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+		draw := newDraw(11)
+		var boundaries []time.Duration
+		for range 3000 {
+			at := 100*time.Second + time.Duration(draw(16_000)-8_000)*time.Millisecond
+			boundaries = append(boundaries, r.tick(at).fired("s")...)
+		}
+		require.Equal(t, every(10*time.Second, 10*time.Second, 10), boundaries)
+	})
+}
+
+// The budget is in fires. A schedule is never split, what exceeds the budget
+// stays due, and everybody fires before anybody fires again.
+func TestT15Budget(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1, Batch: 10}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		r.schedule("far", "@every 1s", tickonce.ScheduleOptions{})
+		r.tick(0)
+		w.take()
+		did := r.tick(64 * time.Second)
+		require.Len(t, did.fires, 64, "a schedule is taken whole")
+		require.Equal(t, "renew acquire due advance", w.take())
+	})
+	for _, c := range []struct {
+		name      string
+		schedules int
+		behind    int // boundaries of each
+		ticks     []int
+	}{
+		{"as many as the budget", 10, 1, []int{10}},
+		{"one more", 11, 1, []int{10, 1}},
+		{"three each: three schedules fit", 7, 3, []int{9, 9, 3}},
+		{"ten each", 3, 10, []int{10, 10, 10}},
+		{"eleven each: one at a time", 3, 11, []int{11, 11, 11}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: -1, Batch: 10}, func(t *testing.T, r *rig) {
+				for i := range c.schedules {
+					r.schedule("s"+strconv.Itoa(i), "@every 1s", tickonce.ScheduleOptions{})
+				}
+				r.tick(0)
+				r.at(time.Duration(c.behind) * time.Second)
+				var ticks []int
+				for {
+					next, report := r.step()
+					n := 0
+					for range report.Fires() {
+						n++
+					}
+					if n > 0 {
+						ticks = append(ticks, n)
+					}
+					if next > r.now() {
+						break
+					}
+				}
+				require.Equal(t, c.ticks, ticks)
+			})
+		})
+	}
+}
+
+func TestC12TenThousandDueAtOnce(t *testing.T) {
+	r := newRig(t, tickonce.Config{Poll: -1})
+	const schedules = 10_000
+	require.NoError(t, r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+		for i := range schedules {
+			if _, err := tx.Schedule("s"+strconv.Itoa(i), "@every 1s", "q", nil, tickonce.ScheduleOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	r.tick(0)
+	r.at(time.Second)
+	seen := map[string]int{}
+	for {
+		next, report := r.step()
+		fires := 0
+		for fire := range report.Fires() {
+			seen[fire.Schedule]++
+			fires++
+		}
+		require.LessOrEqual(t, fires, 1000)
+		r.at(r.now() + time.Millisecond) // time goes on: the first are due again before the last have fired
+		if len(seen) == schedules {
+			break
+		}
+		require.LessOrEqual(t, next, r.now())
+	}
+	for name, times := range seen {
+		require.Equal(t, 1, times, name)
+	}
+}
+
+// A queue without room holds its schedules in the next tick, which comes at
+// once; the others of the tick fire.
+func TestQ6FullQueueIsHeldInTheNextTick(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1, Limits: tickonce.Limits{QueueLength: 2}}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		for _, name := range []string{"a", "b", "c"} {
+			r.schedule(name, "@every 10s", tickonce.ScheduleOptions{})
+		}
+		_, err := r.Schedule(r.ctx, "roomy", "@every 10s", "other", nil, tickonce.ScheduleOptions{})
+		require.NoError(t, err)
+		r.tick(0)
+		w.take()
+		did := r.tick(10 * time.Second)
+		require.Equal(t, "renew due advance renew due advance", w.take())
+		require.Len(t, did.fires, 3)
+		require.Empty(t, did.fired("c"))
+		hold := did.holds()["c"]
+		require.Equal(t, tickonce.Hold{Reason: "the queue is full", Since: start.Add(10 * time.Second), Times: 1}, hold)
+		require.Equal(t, start.Add(10*time.Second), r.lookup("c").Next, "the cursor stays")
+		require.Equal(t, start.Add(70*time.Second), r.lookup("c").Due)
+
+		jobs, err := r.ClaimBatch(r.ctx, "q", "w", 2)
+		require.NoError(t, err)
+		_, err = r.AckAll(r.ctx, jobs)
+		require.NoError(t, err)
+		require.NoError(t, r.Purge(r.ctx, "q"))
+		_, err = r.Unschedule(r.ctx, "a")
+		require.NoError(t, err)
+		_, err = r.Unschedule(r.ctx, "b")
+		require.NoError(t, err)
+		did = r.tick(70 * time.Second)
+		require.Empty(t, did.fired("c"), "seven are due, and there is room for two")
+		require.Equal(t, 2, did.holds()["c"].Times)
+	})
+}
+
+// An error between the full queue and the hold forgets nothing that matters.
+func TestQ6StoreErrorBeforeTheHold(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1, Limits: tickonce.Limits{QueueLength: 1}}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		r.schedule("a", "@every 10s", tickonce.ScheduleOptions{})
+		r.schedule("b", "@every 10s", tickonce.ScheduleOptions{})
+		r.tick(0)
+		advances := 0
+		w.lose = func(op faultstore.Op) faultstore.Verdict {
+			if op.Method == faultstore.Advance {
+				if advances++; advances == 2 {
+					return faultstore.LoseRequest
+				}
+			}
+			return faultstore.Pass
+		}
+		did := r.tick(10 * time.Second)
+		require.Empty(t, did.holds())
+		did = r.tick(did.next)
+		require.Contains(t, did.holds(), "b")
+		require.Greater(t, did.next, r.now())
+		require.Len(t, r.jobs("q"), 1)
+	})
+}
