@@ -156,7 +156,7 @@ func (j *brokenJournal) Append(record []byte) error {
 // store that never failed.
 func TestD2R5AFailedAppendChangesNothing(t *testing.T) {
 	failed := map[op]int{}
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		c, twinClock := &clock{now: 1000}, &clock{now: 1000}
 		var j brokenJournal
 		s := newStore(c.read, store.Limits{QueueLength: 20}, &j)

@@ -257,11 +257,11 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 }
 
 func TestIndexesFollowTheRows(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		c := &clock{now: 1000}
 		s := newStore(c.read, store.Limits{QueueLength: 20, Schedules: 25}, nil)
 		w := newWorkload(s, c, seed)
-		for range 500 {
+		for range 300 {
 			require.NoError(t, w.plan()())
 			checkIndexes(t, s, c.now)
 		}
