@@ -310,7 +310,7 @@ func ExampleParseSpec() {
 	// write "@every 90m"
 	// the shortest interval is 1s
 	// @midnight is cron, which is not in this grammar: write "@every 1d", which keeps the period but not the hour; an anchor keeps the hour in UTC
-	// cron expressions are not in this grammar: write "@every 5m"
+	// cron expressions are not in this grammar: write "@every 5m"; an anchor sets its offset, in UTC
 }
 
 // The boundaries of a spec lie on a grid from its anchor.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,7 +31,10 @@ func TestStopLetsTheJobInHandFinish(t *testing.T) {
 
 		readme, err := os.ReadFile("README.md")
 		require.NoError(t, err)
-		require.Contains(t, string(readme), "```\n"+out.String()+"```\n")
+		_, section, _ := strings.Cut(string(readme), "\n## Output\n")
+		blocks := strings.Split(section, "```\n")
+		require.Len(t, blocks, 3)
+		require.Equal(t, blocks[1], out.String())
 	})
 }
 
