@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// timeline is the store's clock over true time: it runs at the true pace and
+// jumps.
+type timeline []stretch
+
+// stretch is a part of the timeline that lasts until the next one begins.
+type stretch struct {
+	from   store.Instant // true time
+	offset int64         // clock − true time, in milliseconds
+}
+
+func (t timeline) offset() int64 { return t[len(t)-1].offset }
+
+// jump moves the clock by ms at the true time now.
+func (t *timeline) jump(now store.Instant, ms int64) {
+	*t = append(*t, stretch{from: now, offset: t.offset() + ms})
+}
+
+// reached is the true time at which the clock first showed the instant or a
+// later one. If it has not yet, it is when the clock will unless it jumps.
+func (t timeline) reached(shown store.Instant) store.Instant {
+	for i, s := range t {
+		at := max(shown-store.Instant(s.offset), s.from)
+		if i == len(t)-1 || at < t[i+1].from {
+			return at
+		}
+	}
+	return store.None
+}
+
+// storeClock is the store's clock as the engines under test see it. They are
+// all stepped, so nothing waits.
+type storeClock struct{ w *world }
+
+func (c storeClock) Now() time.Time { return timeOf(c.w.shown()) }
+
+func (storeClock) After(time.Duration) <-chan time.Time {
+	panic("sim: an engine under test waits by its clock instead of being stepped")
+}

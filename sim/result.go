@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// Result is what a run came to. Instants in it are true time, which no fault
+// moves, unless a field says otherwise.
+type Result struct {
+	Seed      uint64
+	Verdict   Verdict
+	Digest    Digest // of everything that happened
+	Simulated time.Duration
+	Events    int64 // steps of runners, workers and faults
+
+	Schedules []ScheduleResult // in the scenario's order
+	Queues    []QueueResult    // by name
+	Faults    []FaultResult    // in the scenario's order
+	Failures  []Failure        // invariants broken, in the order of their discovery; at most 100
+	Unmet     []string         // expectations that were not met
+	Excused   []string         // what was stuck and had to be
+	Coverage  Coverage
+}
+
+// ScheduleResult is what became of the boundaries of one schedule. Boundaries
+// is Fired plus Skipped, as the truth below all faults has it; a boundary that
+// a restart forgot and that fired again is in it twice.
+type ScheduleResult struct {
+	Name, Spec, Queue string
+
+	Boundaries  int64
+	Fired       int64
+	Skipped     int64
+	SkipReasons map[string]int64 // "cap", "policy"
+	Quarantined int64            // how often the row was held
+
+	// MaxLate is the longest time between the instant at which the store's
+	// clock first reached a boundary and its fire.
+	MaxLate   time.Duration
+	FirstFire time.Time // zero: none
+	LastFire  time.Time
+}
+
+// QueueResult is what a queue came to. Forgotten counts jobs that a restart
+// lost, as one from a snapshot does.
+type QueueResult struct {
+	Name                                   string
+	Enqueued, Done, Dead, Pending, Claimed int64
+	Cancelled, Retried, Claims, Refused    int64
+}
+
+// FaultResult says how often a fault took effect.
+type FaultResult struct {
+	Fault  Fault
+	Text   string // as in a scenario file
+	Effect int64  // calls failed, handlers hit, restarts, jumps
+}
+
+// Failure is an invariant that was broken.
+type Failure struct {
+	Invariant string // its number and name, as "1 fires once"
+	At        time.Time
+	Schedule  string
+	Detail    string
+	Liveness  bool
+}
+
+// timeOf is an instant as a time in UTC; the zero time where there is none.
+func timeOf(t store.Instant) time.Time {
+	if t == store.None {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
