@@ -73,17 +73,16 @@ var insertScenarios = []scenario{
 		fresh := r.insert(keyed)[0]
 		same(r, "dead: a new job", fresh > id, true)
 
-		other := keyed
-		other.Queue = "other"
-		r.insert(other) // another queue
-		keyed.Key = "K" // another key
-		r.insert(keyed) //
-		keyed.Key = ""  // no key
-		r.insert(keyed) //
-		r.insert(keyed) //
-		keyed.Key = "k" //
-		id = fresh      //
-		existing("at the end")
+		another := keyed
+		another.Queue = "other"
+		r.insert(another)
+		another = keyed
+		another.Key = "K"
+		r.insert(another)
+		another.Key = ""
+		r.insert(another, another)
+		id = fresh
+		existing("beside jobs of other queues, other keys and none")
 	}},
 	{name: "QU12 the key is free again once its job has ended", run: func(r *rig) {
 		keyed := plain()

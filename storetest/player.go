@@ -51,11 +51,10 @@ type player struct {
 	at     store.Instant
 	limits store.Limits
 	model  *Naive
-	reach  map[string]int // how often which answer was seen
 }
 
 func newPlayer(seed uint64) *player {
-	p := &player{dice: dice(seed), limits: store.Limits{}.WithDefaults(), reach: map[string]int{}}
+	p := &player{dice: dice(seed), limits: store.Limits{}.WithDefaults()}
 	p.at = pick(&p.dice, start, start, start, 0, -500, store.MaxInstant-300, store.MinInstant+3000)
 	if p.percent(60) {
 		p.limits = store.Limits{QueueLength: int64(3 + p.below(5)), Schedules: int64(2 + p.below(2))}
@@ -86,8 +85,8 @@ func (p *player) stepClock() bool {
 	return p.at != from
 }
 
-// edges are the instants at which something changes, most of them not long
-// ahead.
+// edges are instants not far from now at which something changes, mostly the
+// next few.
 func (p *player) edges() (all []store.Instant) {
 	t := &p.model.rows
 	for i := range t.jobs {
@@ -100,10 +99,11 @@ func (p *player) edges() (all []store.Instant) {
 	for _, l := range t.leases {
 		all = append(all, l.ExpiresAt, l.ExpiresAt.Add(-l.TTLMS-store.LeaseSlackMS))
 	}
-	all = slices.DeleteFunc(all, func(at store.Instant) bool { return at == store.None })
-	ahead := slices.DeleteFunc(slices.Clone(all), func(at store.Instant) bool { return at < p.at || at > p.at+500 })
-	if len(ahead) > 0 && p.percent(85) {
-		return ahead
+	slices.Sort(all)
+	all = slices.Compact(all)
+	all = slices.DeleteFunc(all, func(at store.Instant) bool { return at < p.at.Add(-5000) || at > p.at.Add(5000) })
+	if next, _ := slices.BinarySearch(all, p.at); next < len(all) && p.percent(90) {
+		return all[next:min(next+3, len(all))]
 	}
 	return all
 }
@@ -150,7 +150,7 @@ func (p *player) queue() string { return pick(&p.dice, "q", "q", "q", "r") }
 
 func (p *player) stamps() store.Stamps {
 	return store.Stamps{
-		VisibilityMS: pick[int64](&p.dice, 1, 10, 40), BaseBackoffMS: 5, MaxAttempts: pick[int32](&p.dice, 1, 2, 3),
+		VisibilityMS: pick[int64](&p.dice, 1, 20, 60), BaseBackoffMS: 5, MaxAttempts: pick[int32](&p.dice, 1, 2, 3),
 	}
 }
 
@@ -184,9 +184,14 @@ func (p *player) job(states ...store.State) store.Job {
 	}
 }
 
-// claimed is mostly a job with the token of its latest claim.
+// claimed is mostly a job with the token of its live claim.
 func (p *player) claimed() store.Job {
 	j := p.job(store.Claimed)
+	for range 3 { // more for a live one
+		if !j.Holds(j.Attempts, p.at) {
+			j = p.job(store.Claimed)
+		}
+	}
 	if p.percent(7) {
 		j.Attempts += pick[int32](&p.dice, -1, 1)
 	}
@@ -206,6 +211,9 @@ func (p *player) lease() store.Lease {
 	l := store.Lease{Lock: pick(&p.dice, "l", "m"), Owner: pick(&p.dice, "x", "y"), Term: store.Term(p.below(int(p.model.rows.lastTerm) + 2))}
 	if leases := p.model.rows.leases; len(leases) > 0 && p.percent(92) {
 		l = pick(&p.dice, leases...)
+		if other := pick(&p.dice, leases...); !l.Live(p.at) {
+			l = other
+		}
 	}
 	switch p.below(25) {
 	case 0:
@@ -218,7 +226,7 @@ func (p *player) lease() store.Lease {
 	return l
 }
 
-func (p *player) ttl() int64 { return pick[int64](&p.dice, 1, 20, 100, 100, 1500) }
+func (p *player) ttl() int64 { return pick[int64](&p.dice, 1, 20, 100, 400, 1500) }
 
 func (p *player) name() string { return pick(&p.dice, "a", "b", "c", "d") }
 
@@ -239,5 +247,3 @@ func (p *player) guard(name string) store.Guard {
 	g.ID = max(g.ID, 0)
 	return g
 }
-
-func (p *player) seen(c call, answer any) { p.reach[c.method]++ }
