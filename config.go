@@ -35,7 +35,8 @@ type Config struct {
 	Batch int
 
 	// LeaseTTL is how long leadership lasts without a renewal; it is renewed
-	// after a third of it. Default 60 s; 1 s to 1 h.
+	// after a third of it, which wakes a host that is otherwise idle. Default
+	// 60 s; 1 s to 1 h.
 	LeaseTTL time.Duration
 
 	// Poll is how often a leading runner looks for schedules that others
@@ -55,9 +56,11 @@ type Config struct {
 	// Limits bound what is stored.
 	Limits Limits
 
-	// Observer is told what happened: after the write, outside any lock, in
-	// order, on the goroutine of the caller. It may call the engine. Its
-	// panic is contained. Package eventlog has one that writes to log/slog.
+	// Observer is told what happened: after the write, outside any lock, on
+	// the goroutine of the caller and in order for each of them, so it must be
+	// safe for concurrent use where the engine is used so. It may call the
+	// engine. Its panic is contained. Package eventlog has one that writes to
+	// log/slog.
 	Observer func(Event)
 }
 

@@ -99,6 +99,9 @@ func (e *Engine) NewRunner() *Runner {
 // called sooner, as after a schedule was added; too soon it does nothing. The
 // report tells what the step did and is good until the next one.
 //
+// A host that also works the queues has two wakes, this one and
+// [Engine.NextClaimAt] of each queue.
+//
 // After the end next is the zero time: err is nil after a clean stop, which an
 // ended ctx brings about (L5), [ErrLeadershipLost], or the store's error that
 // outlasted the retries. Before the end err is nil.

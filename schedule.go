@@ -15,7 +15,9 @@ import (
 // its default.
 type ScheduleOptions struct {
 	// Visibility, MaxAttempts and BaseBackoff are stamped onto every job that
-	// the schedule fires (S3, S4). Defaults: 5 min, 3, 1 min.
+	// the schedule fires (S3, S4): how long a worker has for it without a
+	// heartbeat, how often it is tried, and the base of the retry curve.
+	// Defaults: 5 min, 3, 1 min.
 	Visibility  time.Duration
 	MaxAttempts int
 	BaseBackoff time.Duration // at most 1 h
@@ -25,8 +27,9 @@ type ScheduleOptions struct {
 
 	// Anchor puts the boundaries on Anchor + k·interval, in the past or in
 	// the future (S2). The zero time keeps the anchor of a schedule that is
-	// there, or is the instant of registration. A fraction of a millisecond
-	// is rounded up.
+	// there, or is the instant of registration: a program that keeps no
+	// snapshot sets one, or its grid begins anew at each start. A fraction of a
+	// millisecond is rounded up.
 	Anchor time.Time
 
 	// CatchUp says which of several missed boundaries fire (T14).
@@ -189,6 +192,9 @@ func (e *Engine) Resume(ctx context.Context, name string, o ResumeOptions) (bool
 
 // Lookup returns the schedule of that name, and whether there is one.
 func (e *Engine) Lookup(ctx context.Context, name string) (Schedule, bool, error) {
+	if err := core.CheckName("schedule name", name); err != nil {
+		return Schedule{}, false, err
+	}
 	row, _, err := e.read(ctx, name)
 	if err != nil || row == nil {
 		return Schedule{}, false, opError("lookup", name, err)

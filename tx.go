@@ -187,6 +187,9 @@ func (tx *Tx) Resume(name string, o ResumeOptions) (bool, error) {
 // Lookup is [Engine.Lookup] under what is staged. The schedule, or its
 // absence, must still be so at the commit.
 func (tx *Tx) Lookup(name string) (Schedule, bool, error) {
+	if err := core.CheckName("schedule name", name); err != nil {
+		return Schedule{}, false, err
+	}
 	r, err := tx.row("lookup", name)
 	if err != nil || r.row == nil {
 		return Schedule{}, false, err
