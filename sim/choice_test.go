@@ -77,6 +77,10 @@ func TestChance(t *testing.T) {
 		require.True(t, s.happens(Always))
 	}
 	require.InDelta(t, 30_000, count, 600)
+
+	draw := newChoices(3).at("a").choice(int64(Always))
+	require.False(t, newChoices(3).at("a").happens(PPM(draw)), "the edge")
+	require.True(t, newChoices(3).at("a").happens(PPM(draw+1)))
 }
 
 func TestDrawnSpan(t *testing.T) {

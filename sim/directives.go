@@ -1,14 +1,34 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tickonce/tickonce"
 )
 
 func (p *parser) engine(l *line) {
 	parseKeys(p, l, l.words[1:], &p.scenario.Engine, engineKeys)
+	p.later(l, func() { p.checkEngine(l) })
+}
+
+// checkEngine has the engine judge its own limits.
+func (p *parser) checkEngine(l *line) {
+	e := &p.scenario.Engine
+	_, err := tickonce.Config{LeaseTTL: e.Lease, Batch: e.Batch, OnTime: e.OnTime}.WithDefaults()
+	joined, _ := err.(interface{ Unwrap() []error })
+	if joined == nil {
+		return
+	}
+	for _, fault := range joined.Unwrap() {
+		if bad := (*tickonce.OptionError)(nil); errors.As(fault, &bad) {
+			w, _ := l.at(engineOptions[bad.Option])
+			p.refuseText(l, w, refuse(w.text, "the engine's "+bad.Option+": this one "+bad.Problem))
+		}
+	}
 }
 
 func (p *parser) start(l *line) {

@@ -15,8 +15,8 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 	s := Scenario{
 		For: span1.Draw(t, "for"),
 		Engine: Engine{
-			Runners: rapid.IntRange(0, MaxRunners).Draw(t, "runners"), Lease: span0.Draw(t, "lease"),
-			Batch: rapid.IntRange(0, math.MaxInt32).Draw(t, "batch"), OnTime: span0.Draw(t, "on-time"),
+			Runners: rapid.IntRange(0, MaxRunners).Draw(t, "runners"), Lease: within(t, "lease", time.Second, time.Hour),
+			Batch: rapid.IntRange(0, 100_000).Draw(t, "batch"), OnTime: within(t, "on-time", time.Millisecond, 24*time.Hour),
 			StandBy:       rapid.Bool().Draw(t, "standby"),
 			ClockRepair:   rapid.SampledFrom([]ClockRepair{RepairHold, RepairRearm}).Draw(t, "repair"),
 			SnapshotEvery: span0.Draw(t, "snapshots"), Ties: rapid.SampledFrom([]Ties{TiesFIFO, TiesSeeded}).Draw(t, "ties"),
@@ -68,6 +68,15 @@ func spans(least int64) *rapid.Generator[time.Duration] {
 	})
 }
 
+// within draws a duration of whole milliseconds, or 0.
+func within(t *rapid.T, label string, least, most time.Duration) time.Duration {
+	if rapid.Bool().Draw(t, label+" by default") {
+		return 0
+	}
+	ms := rapid.Int64Range(int64(least/time.Millisecond), int64(most/time.Millisecond)).Draw(t, label)
+	return time.Duration(ms) * time.Millisecond
+}
+
 var instants = rapid.Custom(func(t *rapid.T) time.Time {
 	if rapid.Bool().Draw(t, "zero") {
 		return time.Time{}
@@ -91,7 +100,7 @@ var schedules = rapid.Custom(func(t *rapid.T) Schedule {
 		CatchUp:  rapid.SampledFrom([]CatchUp{CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone}).Draw(t, "catch-up"),
 		Anchor:   instants.Draw(t, "anchor"),
 		Priority: rapid.Int16().Draw(t, "priority"), Expires: span0.Draw(t, "expires"), Visibility: span0.Draw(t, "visibility"),
-		MaxAttempts: rapid.IntRange(0, math.MaxInt32).Draw(t, "attempts"), BaseBackoff: span0.Draw(t, "backoff"),
+		MaxAttempts: rapid.IntRange(0, math.MaxInt32).Draw(t, "attempts"), BaseBackoff: within(t, "backoff", time.Millisecond, time.Hour),
 	}
 	if payload := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "payload"); len(payload) > 0 {
 		s.Payload = payload
@@ -233,6 +242,7 @@ func TestValidate(t *testing.T) {
 		"no name":                {func(s *Scenario) { s.Schedules[0].Name = "" }, `found "", want a schedule name`},
 		"no queue":               {func(s *Scenario) { s.Schedules[0].Queue = "" }, `want queue=`},
 		"no such policy":         {func(s *Scenario) { s.Schedules[0].CatchUp = 4 }, `found "4", want one of all, latest, grace, none`},
+		"too long a lease":       {func(s *Scenario) { s.Engine.Lease = 2 * time.Hour }, `found "2h", want the engine's LeaseTTL`},
 		"ok that fails":          {func(s *Scenario) { s.Schedules[0].Handler.Fails = 5 }, `found "0.000005", want a handler`},
 		"slow by so much":        {func(s *Scenario) { s.Schedules[0].Handler = Handler{Kind: HandlerOverruns, Takes: Span{1e9, 1e9}} }, `found "1s", want a handler`},
 		"a span upside down":     {func(s *Scenario) { s.Schedules[0].Handler.Takes = Span{2e9, 1e9} }, `found "2s..1s", want a`},

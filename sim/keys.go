@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
 )
 
 // key is one key=value of a line of the text format, for reading and writing.
@@ -27,6 +29,10 @@ var engineKeys = []key[Engine]{
 	}},
 	{"seed", func(e *Engine) value { return numberValue[uint64]{n: &e.Seed, most: math.MaxUint64} }},
 }
+
+// engineOptions are the keys whose limits the engine knows, by their names in
+// [tickonce.OptionError].
+var engineOptions = map[string]string{"LeaseTTL": "lease", "Batch": "batch", "OnTime": "on-time"}
 
 var runKeys = []key[Scenario]{
 	{"quiet-after", func(s *Scenario) value { return durationValue{d: &s.QuietAfter} }},
@@ -52,7 +58,9 @@ var scheduleKeys = []key[Schedule]{
 	{"expires", func(s *Schedule) value { return durationValue{d: &s.Expires} }},
 	{"visibility", func(s *Schedule) value { return durationValue{d: &s.Visibility} }},
 	{"attempts", func(s *Schedule) value { return numberValue[int]{n: &s.MaxAttempts, least: 1, most: math.MaxInt32} }},
-	{"backoff", func(s *Schedule) value { return durationValue{d: &s.BaseBackoff} }},
+	{"backoff", func(s *Schedule) value {
+		return durationValue{d: &s.BaseBackoff, most: core.MaxBackoffMS * time.Millisecond}
+	}},
 	{"payload", func(s *Schedule) value { return bytesValue{&s.Payload} }},
 }
 

@@ -107,6 +107,7 @@ func TestMistakes(t *testing.T) {
 		"engine runners=17":                         `16: found "17", want a whole number from 1 to 16`,
 		"engine runners=0":                          `16: found "0", want a whole number from 1 to 16`,
 		"engine lease=0s":                           `14: found "0s", want a duration of at least 1ms`,
+		"schedule x every=1m queue=m backoff=61m":   `37: found "61m", want at most 1h`,
 		"engine standby=true":                       `16: found "true", want one of yes, no`,
 		"engine 2":                                  `8: found "2", want one of runners=, lease=, batch=, on-time=, standby=, clock-repair=, snapshot-every=, ties=, seed=`,
 		"engine clock-repair=x":                     `21: found "x", want one of hold, rearm`,
@@ -235,6 +236,15 @@ func TestMistakeDetails(t *testing.T) {
 		File: "a.sim", Line: 3, Column: 1, Source: "engin seed=1",
 		Found: `"engin"`, Allowed: "one of engine, start, run, queue, schedule, at, during, expect", Hint: `did you mean "engine"?`,
 	}}}, m)
+}
+
+// TestMistakesOfTheEngine: what the engine refuses is refused here, at its key.
+func TestMistakesOfTheEngine(t *testing.T) {
+	require.Equal(t, []string{
+		`a.sim:4:14: found "2h", want the engine's LeaseTTL: this one is 2h0m0s, want whole milliseconds from 1s to 1h0m0s`,
+		`a.sim:4:23: found "1000000", want the engine's Batch: this one is 1000000, want 1 to 100000`,
+		`a.sim:4:39: found "25h", want the engine's OnTime: this one is 25h0m0s, want whole milliseconds from 1ms to 24h0m0s`,
+	}, mistakesOf(t, "engine lease=2h batch=1000000 on-time=25h"))
 }
 
 func TestLimits(t *testing.T) {

@@ -93,7 +93,8 @@ func formatDuration(d time.Duration) string {
 // durationValue is a duration; zero stands for one that is left out.
 type durationValue struct {
 	d      *time.Duration
-	orZero bool
+	orZero bool          // zero may be written
+	most   time.Duration // 0: no limit of its own
 }
 
 func (v durationValue) parse(text string) *refusal {
@@ -103,6 +104,8 @@ func (v durationValue) parse(text string) *refusal {
 		return r
 	case d == 0 && !v.orZero:
 		return refuse(text, "a duration of at least 1ms")
+	case d > v.most && v.most > 0:
+		return refuse(text, "at most "+formatDuration(v.most))
 	}
 	*v.d = d
 	return nil

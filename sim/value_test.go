@@ -127,6 +127,7 @@ func TestValueTexts(t *testing.T) {
 		{"handler", "ok:0.3", `"0.3"`, "a handler such as " + handlerForm, ""}, {"handler", "fail:2:1s", `"2"`, chanceForm, ""},
 		{"handler", "fail:0.3:1s:2s", `"1s:2s"`, "a handler such as " + handlerForm, ""}, {"handler", "ok:", `""`, "a handler such as " + handlerForm, ""},
 		{"start", "2026-03-29", `"2026-03-29"`, instantForm, ""}, {"start", "2026-03-29T00:00:00.0001Z", `"2026-03-29T00:00:00.0001Z"`, instantForm, ""},
+		{"start", "0001-01-01T00:00:00Z", `"0001-01-01T00:00:00Z"`, instantForm, ""},
 		{"start", "2026-02-30T00:00:00Z", `"2026-02-30T00:00:00Z"`, instantForm, ""}, {"start", "2026-03-29T00:00:00,5Z", `"2026-03-29T00:00:00,5Z"`, instantForm, ""},
 		{"every", "1h30m", `"3"`, "the end after one number and one unit", `write every="90m"`},
 		{"every", "", `the end of ""`, "a whole number from 1 on, without a sign", ""},
