@@ -357,8 +357,8 @@ func (r *Runner) inspectedPage() {
 	r.inspected = after(r.rows[r.page-1].Name)
 }
 
-// inspect reads one page of schedules and looks for cursors that were set by a
-// clock that was ahead (T11).
+// inspect reads one page of schedules and looks for what a clock set that was
+// ahead: cursors (T11), and holds, which would outlast their minute (Q3).
 func (r *Runner) inspect(ctx context.Context) {
 	r.report.Phase = PhaseSelect
 	n, now, err := r.engine.store.Schedules(ctx, r.inspected, r.rows)
@@ -376,15 +376,21 @@ func (r *Runner) inspect(ctx context.Context) {
 	r.repairs.Puts = r.repairs.Puts[:0]
 	for i := range r.rows[:n] {
 		row := &r.rows[i]
-		if !core.CursorAhead(row, now) {
-			continue
+		repaired, repair := *row, false
+		if core.HoldAhead(row, now) {
+			repaired.DueAt, repair = now, true
 		}
-		if row.Name >= r.reported {
-			r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
-			r.reported = after(row.Name)
+		if core.CursorAhead(row, now) {
+			if row.Name >= r.reported {
+				r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
+				r.reported = after(row.Name)
+			}
+			if rearmed, ok := core.PlanRearm(*row, now); rearm && ok {
+				repaired, repair = rearmed, true
+			}
 		}
-		if rearmed, ok := core.PlanRearm(*row, now); rearm && ok {
-			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: rearmed})
+		if repair {
+			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: repaired})
 		}
 	}
 	r.page = n
@@ -411,7 +417,9 @@ func (r *Runner) repair(ctx context.Context) {
 	}
 	r.read(done.Now)
 	for i := range done.Puts {
-		r.emit(Event{Kind: EventRearmed, Schedule: done.Puts[i].Name, Boundary: timeOf(done.Puts[i].Cursor)})
+		if r.repairs.Puts[i].Row.ID == 0 {
+			r.emit(Event{Kind: EventRearmed, Schedule: done.Puts[i].Name, Boundary: timeOf(done.Puts[i].Cursor)})
+		}
 	}
 	r.phase = phaseRenew
 }

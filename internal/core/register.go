@@ -111,6 +111,12 @@ func CursorAhead(row *store.Schedule, now store.Instant) bool {
 	return row.Cursor != next
 }
 
+// HoldAhead reports whether a clock that was ahead set the end of the row's
+// hold: it lies more than a hold past now.
+func HoldAhead(row *store.Schedule, now store.Instant) bool {
+	return row.Hold != nil && row.Paused == store.Active && row.DueAt > now.Add(HoldMS)
+}
+
 // PlanRearm makes a new incarnation, on the same grid, of a row whose cursor is
 // ahead: its cursor is the first boundary after now (T11). An anchor that lies
 // ahead as well, since the wrong clock set or passed it, moves back by whole
