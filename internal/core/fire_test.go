@@ -225,7 +225,7 @@ var dueRows = rapid.Custom(func(t *rapid.T) (d struct {
 	if rapid.Bool().Draw(t, "windowed") {
 		d.row.CatchUp.WindowMS = rapid.Int64Range(1, core.MaxIntervalMS).Draw(t, "window")
 		if rapid.Bool().Draw(t, "narrow") {
-			d.row.CatchUp.WindowMS = 1 + d.row.CatchUp.WindowMS%(100*d.every)
+			d.row.CatchUp.WindowMS = max(1, d.row.CatchUp.WindowMS%(100*d.every))
 		}
 	}
 	return d

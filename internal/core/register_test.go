@@ -269,6 +269,32 @@ func TestT11CursorAhead(t *testing.T) {
 	}
 }
 
+func TestQ3HoldAhead(t *testing.T) {
+	const now = store.Instant(1_000_000)
+	for _, c := range []struct {
+		name   string
+		dueAt  store.Instant
+		change func(row *store.Schedule)
+		ahead  bool
+	}{
+		{"a hold that began now", now + 60_000, nil, false},
+		{"a millisecond longer", now + 60_001, nil, true},
+		{"over", now, nil, false},
+		{"without end: the clock had reached the last instant", store.None, nil, true},
+		{"not held", now + 86_400_000, func(r *store.Schedule) { r.Hold = nil }, false},
+		{"paused", store.None, func(r *store.Schedule) { r.Paused = store.PausedByUser }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			row := rowOf("@daily", 0)
+			row.Hold, row.DueAt = &store.Hold{Reason: "x", Times: 1}, c.dueAt
+			if c.change != nil {
+				c.change(&row)
+			}
+			require.Equal(t, c.ahead, core.HoldAhead(&row, now))
+		})
+	}
+}
+
 func TestT11PlanRearm(t *testing.T) {
 	const year = store.Instant(365 * 86_400_000)
 	for _, c := range []struct {
