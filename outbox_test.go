@@ -2,6 +2,7 @@ package tickonce_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"runtime"
 	"strings"
@@ -123,10 +124,24 @@ func TestO2DeliveredIsDone(t *testing.T) {
 	})
 }
 
-// O3, O6: whatever is wrong with it, a payload's fifth failure is the last.
+// A delivery that cannot decode its payload says so like any failure: the
+// entry is not left claimed.
+func TestO6UndecodablePayloadIsADeliveryFailure(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		r.post("{ no JSON")
+		r.mustDeliver(func(_ context.Context, job *tickonce.Job) error {
+			var decoded map[string]string
+			return json.Unmarshal(job.Payload, &decoded)
+		})
+		require.Equal(t, store.Pending, r.entry().State)
+		require.Equal(t, "invalid character 'n' looking for beginning of object key string", r.entry().LastError)
+		require.Equal(t, "{ no JSON", string(r.entry().Payload))
+	})
+}
+
 func TestO3FifthFailureIsDead(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
-		id := r.post("{ no JSON")
+		id := r.post("p")
 		for attempt := 1; attempt <= 5; attempt++ {
 			before := r.now()
 			r.mustDeliver(func(_ context.Context, job *tickonce.Job) error {
