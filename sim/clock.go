@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tickonce/tickonce/store"
@@ -14,25 +15,32 @@ type timeline []stretch
 type stretch struct {
 	from   store.Instant // true time
 	offset int64         // clock − true time, in milliseconds
+	top    store.Instant // the latest that the clock had shown when it began
 }
 
 func (t timeline) offset() int64 { return t[len(t)-1].offset }
 
 // jump moves the clock by ms at the true time now.
 func (t *timeline) jump(now store.Instant, ms int64) {
-	*t = append(*t, stretch{from: now, offset: t.offset() + ms})
+	last := (*t)[len(*t)-1]
+	top := now.Add(last.offset)
+	if len(*t) > 1 {
+		top = max(top, last.top)
+	}
+	*t = append(*t, stretch{from: now, offset: last.offset + ms, top: top})
 }
 
 // reached is the true time at which the clock first showed the instant or a
 // later one. If it has not yet, it is when the clock will unless it jumps.
 func (t timeline) reached(shown store.Instant) store.Instant {
-	for i, s := range t {
-		at := max(shown-store.Instant(s.offset), s.from)
-		if i == len(t)-1 || at < t[i+1].from {
-			return at
+	next, _ := slices.BinarySearchFunc(t[1:], shown, func(s stretch, shown store.Instant) int {
+		if s.top < shown {
+			return -1
 		}
-	}
-	return store.None
+		return 1
+	})
+	s := t[next]
+	return max(shown.Add(-s.offset), s.from)
 }
 
 // storeClock is the store's clock as the engines under test see it. They are

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/internal/faultstore"
@@ -12,120 +13,158 @@ import (
 // node is one process: it registers the schedules at its start, as programs
 // do, and then runs them and the workers of all queues.
 type node struct {
-	w     *world
-	index int
-	lives int
-	epoch int64
-	up    bool
+	w           *world
+	index       int
+	epoch       int64
+	lives       int
+	up          bool
+	away        int  // how many faults keep it away, but those of the store
+	interrupted bool // within a call
 
-	engine  *tickonce.Engine
-	calls   int // since the latest that did not fail
-	begun   int // schedules registered in this life
-	workers []*worker
+	engine     *tickonce.Engine
+	owner      string // begins the owner tokens of its runners
+	registered int    // schedules, in this life
+	workers    []*worker
+	claiming   *worker // while it does
 
 	runner      *tickonce.Runner // nil unless the schedules are run
 	runnerEpoch int64
-	read        bool // the runner's latest step read due rows; the next one writes
+	wakes       store.Instant // when the runner is stepped next
+
+	// What the process knows from the answers that it got.
+	reply       faultstore.Verdict // what becomes of the call under way
+	leads       bool               // it was granted the lease, and not refused since
+	held        bool               // in this step a tick of it was written
+	renewed     bool               // the lease, since it last looked for due rows
+	midTick     bool               // it has read due rows and not written yet
+	renewalLost bool               // the latest renewal failed
+	readAt      store.Instant      // the reading of its latest look
+	failures    int                // of the runner's calls since its last whole tick
 }
 
-const storeErrorBackoffMS = 5000
+// errorBackoffMS is how long a process waits after a failed call of its own.
+const errorBackoffMS = 5000
+
+// retries is how many calls of a tick may fail before its runner ends (R1).
+const retries = 3
 
 func newNode(w *world, index int) *node {
 	n := &node{w: w, index: index}
-	for i := range w.scenario.Schedules {
-		queue := w.scenario.Schedules[i].Queue
-		if n.has(queue) {
-			continue
-		}
-		for range w.workersOf(queue) {
-			n.workers = append(n.workers, &worker{node: n, index: len(n.workers), queue: queue})
+	for _, q := range w.truth.queues {
+		for range q.perProcess {
+			worker := &worker{
+				node: n, index: len(n.workers), queue: q,
+				name: fmt.Sprintf("worker-%d-%d", index+1, len(n.workers)+1),
+			}
+			n.workers = append(n.workers, worker)
+			q.workers = append(q.workers, worker)
 		}
 	}
 	return n
 }
 
-func (n *node) has(queue string) bool {
-	for _, worker := range n.workers {
-		if worker.queue == queue {
-			return true
-		}
-	}
-	return false
-}
-
-// workersOf is how many workers each process has for the queue.
-func (w *world) workersOf(queue string) int {
-	for _, q := range w.scenario.Queues {
-		if q.Name == queue {
-			return q.Workers
-		}
-	}
-	return 1
-}
+func (n *node) String() string { return fmt.Sprintf("process %d", n.index+1) }
 
 func (n *node) startAt(t store.Instant) {
 	n.epoch++
 	n.w.at(t, event{kind: nodeStarts, node: int32(n.index), epoch: n.epoch})
 }
 
-// start begins a life, or goes on with registering: one schedule for each
+// start begins a life, and then goes on with registering, one schedule at each
 // event.
 func (n *node) start() {
 	if !n.up {
-		n.up, n.begun, n.calls = true, 0, 0
-		n.lives++
-		n.w.digest.Int(tagNode, int64(n.index))
-		engine, err := tickonce.New(faultstore.New(n.w.truth, n.verdict), n.w.config(n))
-		if err != nil {
-			panic(fmt.Sprintf("sim: a scenario with an invalid configuration passed its check: %v", err))
-		}
-		n.engine = engine
+		n.boot()
 	}
-	if n.begun < len(n.w.scenario.Schedules) {
-		again := n.w.now
-		if err := n.register(&n.w.scenario.Schedules[n.begun]); err != nil {
-			again = again.Add(storeErrorBackoffMS)
+	if n.registered < len(n.w.scenario.Schedules) {
+		wait := int64(0)
+		if n.register(&n.w.scenario.Schedules[n.registered]) {
+			n.registered++
 		} else {
-			n.begun++
+			wait = errorBackoffMS
 		}
-		n.startAt(again)
+		n.startAt(n.w.now.Add(wait))
 		return
 	}
 	n.runner = n.engine.NewRunner()
 	n.stepAt(n.w.now)
 	for _, worker := range n.workers {
-		worker.wakeAt(n.w.now)
+		worker.goOn(claims, n.w.now)
 	}
 }
 
-func (n *node) register(s *Schedule) error {
-	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, tickonce.ScheduleOptions{
-		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
-		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUps[s.CatchUp],
-	})
-	if err != nil && !errors.Is(err, faultstore.ErrLost) {
-		panic(fmt.Sprintf("sim: schedule %q: %v", s.Name, err))
+func (n *node) boot() {
+	n.lives++
+	n.owner = fmt.Sprintf("process-%d.%d", n.index+1, n.lives)
+	n.up, n.registered, n.failures, n.renewalLost = true, 0, 0, false
+	n.w.digest.Int(tagNode, int64(n.index))
+	calls := faultstore.New(n.w.truth, n.fate)
+	if len(n.w.nodes) > 1 {
+		calls.Before = func(op faultstore.Op) {
+			if op.Method == faultstore.Commit {
+				n.w.interleave(n)
+			}
+		}
 	}
-	return err
+	var s store.Store = calls
+	if n.w.rig.above != nil {
+		s = n.w.rig.above(s)
+	}
+	engine, err := tickonce.New(s, n.config())
+	if err != nil {
+		panic(fmt.Sprintf("sim: a scenario with an invalid configuration passed its check: %v", err))
+	}
+	n.engine = engine
 }
 
-var catchUps = [...]tickonce.CatchUp{
+// config is the configuration of the node's engine.
+func (n *node) config() tickonce.Config {
+	e := n.w.scenario.Engine
+	c := tickonce.Config{
+		Clock: storeClock{n.w}, Seed: max(e.Seed, 1), Owner: n.owner,
+		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
+	}
+	if len(n.w.nodes) > 1 {
+		c.Poll = time.Second
+	}
+	if e.ClockRepair == RepairRearm {
+		c.ClockRepair = tickonce.RepairRearm
+	}
+	return c
+}
+
+var catchUpPolicies = [...]tickonce.CatchUp{
 	CatchUpAll: tickonce.CatchUpAll, CatchUpLatest: tickonce.CatchUpLatest,
 	CatchUpGrace: tickonce.CatchUpGrace, CatchUpNone: tickonce.CatchUpNone,
+}
+
+// register registers a schedule, and reports whether that is done.
+func (n *node) register(s *Schedule) bool {
+	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, tickonce.ScheduleOptions{
+		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
+		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
+	})
+	if err != nil && !errors.Is(err, faultstore.ErrLost) {
+		n.w.fail(noError, s.Name, fmt.Sprintf("%s: its registration returned %v", n, err))
+	}
+	return err == nil
 }
 
 // stop ends a life: in good order the lease is released, else nothing more
 // happens. Handlers are cut off either way.
 func (n *node) stop(goodOrder bool) {
-	if goodOrder && n.runner != nil {
+	if n.runner != nil && goodOrder {
+		n.w.acting = n
 		if err := n.runner.Stop(ctx); err != nil {
-			n.w.fail("8 exits", "", fmt.Sprintf("process %d: a clean stop returned %v", n.index+1, err))
+			n.w.fail(exits, "", fmt.Sprintf("%s: a clean stop returned %v", n, err))
 		}
+		n.w.acting = nil
 	}
-	if n.read && !goodOrder {
-		n.w.coverage.sometimes(crashMidTick, true)
+	if !goodOrder {
+		n.w.coverage.sometimes(crashMidTick, n.midTick)
 	}
-	n.up, n.runner, n.read = false, nil, false
+	n.up, n.runner = false, nil
+	n.leads, n.renewed, n.midTick = false, false, false
 	n.epoch++
 	n.runnerEpoch++
 	for _, worker := range n.workers {
@@ -135,25 +174,37 @@ func (n *node) stop(goodOrder bool) {
 
 func (n *node) stepAt(t store.Instant) {
 	n.runnerEpoch++
+	n.wakes = t
 	n.w.at(t, event{kind: runnerSteps, node: int32(n.index), epoch: n.runnerEpoch})
 }
 
 // step steps the runner and sleeps until it wants to be called again.
 func (n *node) step() {
+	n.held = false
 	next, report, err := n.runner.Step(ctx)
 	n.w.digest.Int(tagRunner, int64(n.index))
-	n.read = report.Phase == tickonce.PhaseSelect && !next.After(timeOf(n.w.shown()))
-	n.w.coverage.sometimes(renewalLostYetKept, report.Phase == tickonce.PhaseRenew && report.Err != nil)
-	if !next.IsZero() {
-		n.stepAt(n.w.whenShown(store.Instant(next.UnixMilli())))
+	rests := next.After(timeOf(n.w.shown()))
+	switch {
+	case report.Err != nil:
+		n.failures++
+	case rests || n.held:
+		n.failures = 0
+	}
+	if report.Phase == tickonce.PhaseRenew {
+		kept := report.Err == nil && n.leads
+		n.w.coverage.sometimes(renewalLostYetKept, n.renewalLost && kept)
+		n.renewalLost = report.Err != nil
+	}
+	if next.IsZero() {
+		n.ended(err)
 		return
 	}
-	n.ended(err)
-	n.runner = nil
+	n.stepAt(n.w.whenShown(store.Instant(next.UnixMilli())))
 }
 
 // ended checks why a runner ended by itself (invariant 8).
 func (n *node) ended(err error) {
+	n.runner, n.leads, n.midTick = nil, false, false
 	var why string
 	switch {
 	case n.w.scenario.Engine.StandBy:
@@ -161,28 +212,21 @@ func (n *node) ended(err error) {
 	case err == nil:
 		why = "without being stopped"
 	case errors.Is(err, tickonce.ErrLeadershipLost):
-		if lease := n.w.truth.lease; !lease.Live(n.w.shown()) {
-			why = "although nobody else leads"
+		if !n.w.truth.ledByOther(n) {
+			why = "although no other leads"
 		}
-	case n.calls <= 3:
-		why = fmt.Sprintf("after %d failed calls", n.calls)
+	case n.failures <= retries:
+		why = fmt.Sprintf("after %d failed calls", n.failures)
 	}
 	if why != "" {
-		n.w.fail("8 exits", "", fmt.Sprintf("the runner of process %d ended %s: %v", n.index+1, why, err))
-		return
+		n.w.fail(exits, "", fmt.Sprintf("the runner of %s ended %s: %v", n, why, err))
 	}
-	n.w.excused = append(n.w.excused, fmt.Sprintf(
-		"the runner of process %d ended at %s: %v; nothing runs its schedules until the process starts again (engine standby=yes tries again every 5 s)",
-		n.index+1, timeOf(n.w.now).Format("2006-01-02 15:04:05"), err))
+	n.w.excuse(fmt.Sprintf("the runner of %s ended at %s: %v; until the process starts again "+
+		"it runs no schedules (with engine standby=yes it tries again every 5 s)", n, text(n.w.now), err))
 }
 
-// verdict decides what becomes of a call to the store.
-func (n *node) verdict(faultstore.Op) faultstore.Verdict {
-	verdict := n.w.loseCall()
-	if verdict == faultstore.Pass {
-		n.calls = 0
-	} else {
-		n.calls++
-	}
-	return verdict
+// fate decides what becomes of a call to the store.
+func (n *node) fate(faultstore.Op) faultstore.Verdict {
+	n.reply = n.w.loseCall()
+	return n.reply
 }

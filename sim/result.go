@@ -11,9 +11,9 @@ import (
 type Result struct {
 	Seed      uint64
 	Verdict   Verdict
-	Digest    Digest // of everything that happened
-	Simulated time.Duration
-	Events    int64 // steps of runners, workers and faults
+	Digest    Digest        // of everything that happened
+	Simulated time.Duration // less than asked for where the run was broken off
+	Events    int64         // steps of processes, runners and workers, and faults
 
 	Schedules []ScheduleResult // in the scenario's order
 	Queues    []QueueResult    // by name
@@ -48,7 +48,7 @@ type ScheduleResult struct {
 type QueueResult struct {
 	Name                                   string
 	Enqueued, Done, Dead, Pending, Claimed int64
-	Cancelled, Retried, Claims, Refused    int64
+	Cancelled, Retried, Claims, Forgotten  int64
 }
 
 // FaultResult says how often a fault took effect.

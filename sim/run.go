@@ -3,75 +3,68 @@ package sim
 import (
 	"fmt"
 	"time"
-
-	"github.com/tickonce/tickonce/store"
 )
 
 // Run runs a scenario from its start to its end. The error is [*Mistakes],
-// where [Scenario.Validate] refuses the scenario. A run owns nothing outside
-// its memory: several may be made at once.
+// where [Scenario.Validate] refuses the scenario; whatever goes wrong in the
+// run itself, a panic of the engine too, is in the [Result]. A run owns nothing
+// outside its memory: several may be made at once.
 func Run(s Scenario) (*Result, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	w := newWorld(&s)
-	verdict := w.run()
-	r := &Result{
-		Seed: s.Engine.Seed, Simulated: s.For, Events: w.events,
-		Digest: w.digest, Failures: w.failures, Excused: w.excused, Coverage: w.coverage,
-	}
-	for i := range s.Schedules {
-		counts := w.truth.counts[s.Schedules[i].Name]
-		counts.Boundaries = counts.Fired + counts.Skipped
-		r.Schedules = append(r.Schedules, *counts)
-	}
-	r.Queues = w.queueResults()
-	for i, f := range s.Faults {
-		r.Faults = append(r.Faults, FaultResult{Fault: f, Text: f.String(), Effect: w.faults[i].effect})
-	}
-	r.Verdict = verdict
-	if verdict == Pass {
-		r.Verdict = judge(w.failures)
-	}
-	r.meet(s.Expect)
-	return r, nil
+	return run(&s, rig{budget: maxEvents}), nil
 }
 
-// judge is the verdict of the failures: safety before liveness.
-func judge(failures []Failure) Verdict {
+func run(s *Scenario, r rig) *Result {
+	w := newWorld(s, r)
+	w.run()
+	result := w.result()
+	result.meet(s.Expect)
+	return result
+}
+
+// result tells what the run came to, by the truth alone.
+func (w *world) result() *Result {
+	r := &Result{
+		Seed: w.scenario.Engine.Seed, Verdict: w.verdict(), Digest: w.digest,
+		Simulated: time.Duration(w.now-w.start) * time.Millisecond, Events: w.events,
+		Failures: w.failures, Excused: w.excused, Coverage: w.coverage,
+	}
+	for i := range w.truth.schedules {
+		r.Schedules = append(r.Schedules, w.truth.schedules[i].result())
+	}
+	for _, q := range w.truth.queues {
+		r.Queues = append(r.Queues, q.result())
+	}
+	for i, f := range w.scenario.Faults {
+		r.Faults = append(r.Faults, FaultResult{Fault: f, Text: f.String(), Effect: w.faults[i].effect})
+	}
+	return r
+}
+
+// verdict is the worst that happened: safety, then the budget, then liveness.
+func (w *world) verdict() Verdict {
 	verdict := Pass
-	for _, f := range failures {
+	for _, f := range w.failures {
 		if !f.Liveness {
 			return Safety
 		}
 		verdict = Liveness
 	}
+	if w.spent {
+		return Budget
+	}
 	return verdict
 }
 
-func (w *world) queueResults() []QueueResult {
-	var results []QueueResult
-	for _, q := range w.truth.queues {
-		result := QueueResult{Name: q.name}
-		var rows [1]store.Queue
-		if n, _, err := w.truth.memory.Queues(ctx, q.name, rows[:]); err == nil && n == 1 && rows[0].Name == q.name {
-			row := &rows[0]
-			result.Enqueued, result.Done, result.Dead = row.Enqueued, row.Done, row.Dead
-			result.Pending, result.Claimed, result.Cancelled = row.Pending, row.Claimed, row.Cancelled
-			result.Retried, result.Claims = row.Retried, row.Claims
-		}
-		results = append(results, result)
-	}
-	return results
-}
-
-// meet compares the result with what the scenario expects. What is not met
-// makes a run that passed a failed one.
+// meet compares the result with what the scenario expects. A run whose verdict
+// is the expected one passes, if it meets the rest as well; what is not met
+// makes it a failed one.
 func (r *Result) meet(expect []Expect) {
-	verdict := r.Verdict
 	expected := Pass
 	for _, e := range expect {
-		if met, got := r.meets(e, verdict); !met {
+		if met, got := r.meets(e); !met {
 			r.Unmet = append(r.Unmet, fmt.Sprintf("expected %s, got %s", e, got))
 		}
 		if e.Kind == ExpectVerdict {
@@ -79,43 +72,41 @@ func (r *Result) meet(expect []Expect) {
 		}
 	}
 	switch {
-	case len(r.Unmet) > 0 && (r.Verdict == Pass || r.Verdict == expected):
+	case r.Verdict != expected && r.Verdict != Pass:
+	case len(r.Unmet) > 0:
 		r.Verdict = Safety
-	case len(r.Unmet) == 0 && verdict == expected:
-		r.Verdict = Pass // what was expected is no failure
+	default:
+		r.Verdict = Pass
 	}
 }
 
-func (r *Result) meets(e Expect, verdict Verdict) (met bool, got string) {
-	number := func(n int64) (bool, string) { return n == e.Count, fmt.Sprint(n) }
+func (r *Result) meets(e Expect) (met bool, got string) {
+	count := func(n int64) (bool, string) { return n == e.Count, fmt.Sprint(n) }
 	switch e.Kind {
 	case ExpectNoDoubleFire:
 		for _, f := range r.Failures {
-			if f.Invariant == "1 fires once" {
-				return false, f.Detail
+			if f.Invariant == string(firesOnce) {
+				return false, f.Schedule + ": " + f.Detail
 			}
 		}
 		return true, ""
 	case ExpectVerdict:
-		return verdict == e.Verdict, verdict.String()
+		return r.Verdict == e.Verdict, r.Verdict.String()
 	case ExpectMark:
 		m, ok := markOf(e.Mark)
-		return ok && r.Coverage.reached(m), "it was not reached"
+		return ok && r.Coverage.reached(m), "that it was never reached"
 	}
 	for i := range r.Schedules {
 		if s := &r.Schedules[i]; s.Name == e.Schedule {
 			switch e.Kind {
 			case ExpectFires:
-				return number(s.Fired)
+				return count(s.Fired)
 			case ExpectSkipped:
-				return number(s.Skipped)
+				return count(s.Skipped)
 			default:
-				return number(s.Quarantined)
+				return count(s.Quarantined)
 			}
 		}
 	}
 	return false, "no such schedule"
 }
-
-// milliseconds writes a span for people.
-func milliseconds(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }

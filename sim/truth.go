@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/store"
 )
@@ -14,284 +15,249 @@ import (
 // truth stands right before the store and sees every call that is made, also
 // those whose reply is lost further up. It keeps a model of the rows of its
 // own, checks each call against it in constant time, and counts what the
-// result tells.
+// result tells. Of the engine's rules it uses none but the parser of specs:
+// what is checked must not check itself.
 type truth struct {
 	store.Store // reads, and what is not watched
 	memory      *memengine.Store
 	open        bool
 	w           *world
 
-	order  []*trueSchedule // by name
-	byID   map[store.ScheduleID]*trueSchedule
-	queues []*trueQueue
-	jobs   map[store.JobID]*store.Job
+	schedules []trueSchedule // in the scenario's order
+	named     map[string]*trueSchedule
+	byID      map[store.ScheduleID]*trueSchedule
+
+	queues  []*trueQueue // by name
+	byQueue map[string]*trueQueue
+	jobs    map[store.JobID]*trueJob // those that are not at their end
+	spare   []*trueJob               // to use again
+	lastJob store.JobID
+
 	lease  store.Lease // the scheduler's
 	leader string      // its latest owner
-	term   store.Term  // the largest
-
-	counts map[string]*ScheduleResult
+	term   store.Term  // the latest
 }
 
-// trueSchedule is the model of one schedule.
-type trueSchedule struct {
-	row      store.Schedule
-	interval int64
-	fired    store.Instant // nothing at or before may fire
-}
-
-// trueQueue is the model of one queue: its open jobs in the order of their
-// ids, among them some that have ended since.
-type trueQueue struct {
-	name string
-	open []store.JobID
-}
+// The numbers of the contract that the truth checks by.
+const (
+	catchUpCap = 64
+	slackMS    = 1000 // how much longer than its TTL a lease may last (K2)
+)
 
 func newTruth(w *world) *truth {
-	t := &truth{w: w, open: true, counts: map[string]*ScheduleResult{}}
-	for _, s := range w.scenario.Schedules {
-		t.counts[s.Name] = &ScheduleResult{Name: s.Name, Spec: s.Spec, Queue: s.Queue, SkipReasons: map[string]int64{}}
-		if t.queue(s.Queue) == nil {
-			t.queues = append(t.queues, &trueQueue{name: s.Queue})
+	t := &truth{
+		w: w, open: true,
+		schedules: make([]trueSchedule, len(w.scenario.Schedules)),
+		named:     map[string]*trueSchedule{},
+		byQueue:   map[string]*trueQueue{},
+	}
+	for i := range w.scenario.Schedules {
+		s := &w.scenario.Schedules[i]
+		q := t.byQueue[s.Queue]
+		if q == nil {
+			q = &trueQueue{row: store.Queue{Name: s.Queue}, perProcess: 1}
+			t.byQueue[s.Queue] = q
+			t.queues = append(t.queues, q)
+		}
+		t.schedules[i] = trueSchedule{scenario: s, index: int64(i), queue: q, lastFire: store.None}
+		t.named[s.Name] = &t.schedules[i]
+	}
+	for _, q := range w.scenario.Queues {
+		if known := t.byQueue[q.Name]; known != nil {
+			known.perProcess = q.Workers
 		}
 	}
-	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return compare(a.name, b.name) })
+	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return strings.Compare(a.row.Name, b.row.Name) })
 	return t
 }
 
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// opened reads the model from a store that was opened: from its state on,
+// boundaries before a cursor must not fire (invariant 11).
+func (t *truth) opened(memory *memengine.Store) {
+	t.open, t.memory, t.Store = true, memory, memory
+	if t.w.rig.below != nil {
+		t.Store = t.w.rig.below(memory)
 	}
-	return 0
-}
-
-func (t *truth) queue(name string) *trueQueue {
-	for _, q := range t.queues {
-		if q.name == name {
-			return q
+	t.lease, t.term = store.Lease{}, 0
+	t.byID = map[store.ScheduleID]*trueSchedule{}
+	for i := range t.schedules {
+		t.schedules[i].known = false
+	}
+	t.eachSchedule(func(row *store.Schedule) {
+		if s := t.named[row.Name]; s != nil {
+			s.know(row)
+			t.byID[row.ID] = s
 		}
+	})
+	for i := range t.schedules {
+		s := &t.schedules[i]
+		t.w.coverage.sometimes(restoreLostTail, s.lastFire != store.None && (!s.known || s.row.Cursor <= s.lastFire))
 	}
-	return nil
-}
-
-// restored reads the model anew from a store that was opened again. Boundaries
-// before a cursor must not fire again (invariant 11); a cursor that lies
-// before the one that was known tells of fires that the restart forgot.
-func (t *truth) restored(memory *memengine.Store) {
-	known := t.order
-	t.memory, t.Store = memory, memory
-	t.order, t.byID = nil, map[store.ScheduleID]*trueSchedule{}
-	t.jobs, t.lease = map[store.JobID]*store.Job{}, store.Lease{}
-	t.term, t.leader = 0, "" // the sequence of a restored store is checked from here on
-	var rows [64]store.Schedule
-	for from := ""; ; {
-		n, _, err := memory.Schedules(ctx, from, rows[:])
-		if err != nil {
-			panic(err)
-		}
-		for i := range rows[:n] {
-			t.put(&rows[i])
-		}
-		if n < len(rows) {
-			break
-		}
-		from = rows[n-1].Name + "\x00"
-	}
-	for _, q := range t.queues {
-		q.open = q.open[:0]
-		filter := store.Filter{Queue: q.name}
-		var jobs [64]store.Job
-		for {
-			n, _, err := memory.Jobs(ctx, filter, jobs[:])
-			if err != nil {
-				panic(err)
-			}
-			for i := range jobs[:n] {
-				t.insert(jobs[i])
-			}
-			if n < len(jobs) {
-				break
-			}
-			filter.From = jobs[n-1].ID + 1
-		}
-	}
-	for _, before := range known {
-		i := t.find(before.row.Name)
-		t.w.coverage.sometimes(restoreLostTail, i < 0 || t.order[i].row.Cursor < before.row.Cursor)
-	}
-}
-
-// find is the index of the schedule in order, or -1.
-func (t *truth) find(name string) int {
-	i, ok := slices.BinarySearchFunc(t.order, name, func(s *trueSchedule, name string) int { return compare(s.row.Name, name) })
-	if !ok {
-		return -1
-	}
-	return i
-}
-
-// put takes a written schedule row into the model. A new incarnation may fire
-// from its cursor on.
-func (t *truth) put(row *store.Schedule) *trueSchedule {
-	s := t.byID[row.ID]
-	if s == nil {
-		s = &trueSchedule{fired: row.Cursor - 1}
-		if i := t.find(row.Name); i >= 0 {
-			delete(t.byID, t.order[i].row.ID)
-			t.order[i] = s
-		} else {
-			i, _ := slices.BinarySearchFunc(t.order, row.Name, func(s *trueSchedule, name string) int { return compare(s.row.Name, name) })
-			t.order = slices.Insert(t.order, i, s)
-		}
-		t.byID[row.ID] = s
-	}
-	s.row = *row
-	if spec, err := core.ParseSpec(row.Spec); err == nil {
-		s.interval = spec.IntervalMS()
-	}
-	return s
-}
-
-func (t *truth) insert(job store.Job) {
-	t.jobs[job.ID] = &job
-	q := t.queue(job.Queue)
-	q.open = append(q.open, job.ID)
+	t.openJobs()
+	t.w.digest.Int(tagRestore, int64(len(t.jobs)))
 }
 
 // Commit watches [store.Store.Commit].
 func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
+	for i := range b.Puts {
+		if p := &b.Puts[i]; !t.guards(p.Guard) {
+			done, err := t.Store.Commit(ctx, b)
+			if err == nil && done.Refusal.Why == store.NotRefused {
+				t.w.fail(revGuard, p.Guard.Name, "a row was written that had changed since it was read")
+			}
+			return done, err
+		}
+	}
 	done, err := t.Store.Commit(ctx, b)
 	if err != nil || done.Refusal.Why != store.NotRefused {
 		return done, err
 	}
 	for i := range done.Puts {
-		row := &done.Puts[i]
-		t.w.digest.Text(tagCommit, row.Name)
-		t.w.digest.Int(tagCommit, int64(row.Cursor))
-		t.put(row)
+		t.put(&done.Puts[i], done.Now)
 	}
 	return done, nil
 }
 
-// Acquire watches [store.Store.Acquire] of the scheduler's lock (invariant 6).
-func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (store.Grant, error) {
-	grant, err := t.Store.Acquire(ctx, lock, owner, ttlMS)
-	if err != nil || !grant.OK {
-		return grant, err
+// guards reports whether the guard holds.
+func (t *truth) guards(g store.Guard) bool {
+	s := t.named[g.Name]
+	if s == nil || !s.known {
+		return g.ID == 0
 	}
-	now := t.w.shown()
-	switch live := t.lease.Live(now); {
-	case live && t.lease.Owner != owner:
-		t.w.fail("6 one lease", "", fmt.Sprintf("%s got the lease that %s holds until %s", owner, t.lease.Owner, timeOf(t.lease.ExpiresAt)))
-	case live && grant.Lease.Term != t.lease.Term:
-		t.w.fail("6 one lease", "", fmt.Sprintf("%s got another term for the lease it holds", owner))
-	case !live && grant.Lease.Term <= t.term:
-		t.w.fail("6 terms rise", "", fmt.Sprintf("term %d was given after term %d", grant.Lease.Term, t.term))
-	}
-	t.w.coverage.sometimes(leaderChanged, t.leader != "" && t.leader != owner)
-	t.w.coverage.sometimes(leaseLapsed, t.leader == owner && grant.Lease.Term != t.lease.Term)
-	t.lease, t.term, t.leader = grant.Lease, grant.Lease.Term, owner
-	t.w.digest.Int(tagLease, int64(now))
-	t.w.digest.Text(tagLease, owner)
-	return grant, nil
+	return s.row.ID == g.ID && s.row.Rev == g.Rev
 }
 
-// Renew watches [store.Store.Renew] (LK3).
-func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Grant, error) {
-	mine := t.holds(l)
-	grant, err := t.Store.Renew(ctx, l, ttlMS)
+// put checks a written schedule row and takes it into the model. A new
+// incarnation begins after now; the same one keeps its grid and its cursor.
+func (t *truth) put(row *store.Schedule, now store.Instant) {
+	s := t.named[row.Name]
+	t.w.digest.Int(tagCommit, s.index)
+	t.w.digest.Int(tagCommit, int64(row.Cursor))
+	switch {
+	case t.byID[row.ID] == nil:
+		if row.Cursor <= now {
+			t.w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
+		}
+		if s.known {
+			delete(t.byID, s.row.ID)
+		}
+		t.byID[row.ID] = s
+	case row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor:
+		t.w.fail(firesOnce, row.Name, "its cursor moved from "+text(s.row.Cursor)+" to "+text(row.Cursor)+" without a tick")
+	}
+	s.know(row)
+	if !s.onGrid(row.Cursor) {
+		t.w.fail(onGrid, row.Name, "its cursor "+text(row.Cursor)+" is no boundary")
+	}
+	if want := t.w.policyOf(s); row.CatchUp != want {
+		t.w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, want))
+	}
+}
+
+// Due watches [store.Store.Due]: it answers rows as they are, and due.
+func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error) {
+	due, err := t.Store.Due(ctx, dst)
 	if err != nil {
-		return grant, err
+		return due, err
 	}
-	if grant.OK != mine {
-		t.w.fail("6 one lease", "", fmt.Sprintf("a renewal by %s answered %v, the lease is %+v", l.Owner, grant.OK, t.lease))
+	for i := range dst[:due.N] {
+		if row := &dst[i]; row.DueAt > due.Now || !t.isTrue(row) {
+			t.w.fail(rightRows, row.Name, "it was read as due with another row than was written")
+		}
 	}
-	if grant.OK {
-		t.lease = grant.Lease
+	if n := t.w.acting; n.reply == faultstore.Pass {
+		n.readAt = due.Now
+		n.midTick = n.renewed && due.N > 0
+		n.renewed = false
 	}
-	t.w.digest.Int(tagLease, int64(grant.Now))
-	return grant, nil
-}
-
-// holds reports whether l is the live lease.
-func (t *truth) holds(l store.Lease) bool {
-	return t.lease.Owner == l.Owner && t.lease.Term == l.Term && t.lease.Live(t.w.shown())
-}
-
-// Release watches [store.Store.Release].
-func (t *truth) Release(ctx context.Context, l store.Lease) (bool, error) {
-	released, err := t.Store.Release(ctx, l)
-	if err == nil && released {
-		t.lease = store.Lease{}
-	}
-	return released, err
+	return due, nil
 }
 
 // Advance watches [store.Store.Advance]: invariants 1, 2, 3, 6 and 7.
 func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
-	live := t.holds(tick.By)
+	n, live := t.w.acting, t.holds(tick.By)
 	var before []byte
 	if !live {
-		before = t.w.bytes()
+		before = t.bytes()
 	}
 	held, err := t.Store.Advance(ctx, tick)
-	t.w.coverage.sometimes(staleWriteRefused, err == nil && !held)
+	if n.reply == faultstore.Pass && err == nil {
+		n.held, n.midTick = held, false
+		n.leads = n.leads && held
+	}
 	if err != nil || !held {
-		if before != nil && !slices.Equal(before, t.w.bytes()) {
-			t.w.fail("7 failed tick", "", "a refused tick changed the state")
+		t.w.coverage.sometimes(staleWriteRefused, err == nil)
+		switch {
+		case live && err == nil:
+			t.w.fail(fence, "", fmt.Sprintf("a tick under the live lease of %s was refused", tick.By.Owner))
+		case !live && string(before) != string(t.bytes()):
+			t.w.fail(failedWrite, "", "a refused tick changed the state")
 		}
 		return held, err
 	}
+	t.w.coverage.sometimes(staleWriteRefused, false)
 	if !live {
-		t.w.fail("6 fence", "", fmt.Sprintf("a tick under %+v was written, the lease is %+v", tick.By, t.lease))
+		t.w.fail(fence, "", fmt.Sprintf("a tick under term %d of %s was written, the lease is %+v", tick.By.Term, tick.By.Owner, t.lease))
+	}
+	if tick.Now != n.readAt {
+		t.w.fail(rightRows, "", "a tick rests on "+text(tick.Now)+", the rows were read at "+text(n.readAt))
+	}
+	for i := range tick.Moves {
+		t.move(tick, &tick.Moves[i])
+	}
+	for i := range tick.Fires {
+		if i > 0 && t.disordered(tick, &tick.Fires[i-1], &tick.Fires[i]) {
+			t.w.fail(fireOrder, "", "the boundary of "+text(tick.Fires[i].Boundary)+" came too late in its tick")
+		}
+		t.fire(tick, &tick.Fires[i])
 	}
 	for i := range tick.Moves {
 		t.moved(tick, &tick.Moves[i])
 	}
-	for i := range tick.Fires {
-		t.fire(tick, &tick.Fires[i])
-	}
-	for i := range tick.Moves {
-		t.counted(tick, &tick.Moves[i])
-	}
 	return true, nil
 }
 
-// moved checks one move and takes it into the model.
-func (t *truth) moved(tick *store.Tick, move *store.Move) {
+// disordered reports whether b should have come before a (T10).
+func (t *truth) disordered(tick *store.Tick, a, b *store.Fire) bool {
+	if a.Boundary != b.Boundary {
+		return a.Boundary > b.Boundary
+	}
+	first, second := t.byID[tick.Moves[a.Move].ID], t.byID[tick.Moves[b.Move].ID]
+	return first != nil && second != nil && first.row.Name >= second.row.Name
+}
+
+// move checks one move before its fires, and says which of them are right.
+func (t *truth) move(tick *store.Tick, move *store.Move) {
 	s := t.byID[move.ID]
 	current := s != nil && s.row.Rev == move.Rev
-	switch {
-	case move.Outcome == store.Stale && current:
-		t.w.fail("T3 guard", s.row.Name, "a move was refused as stale though its row is unchanged")
-		return
-	case move.Outcome != store.Stale && !current:
-		t.w.fail("T3 guard", "", fmt.Sprintf("a move of schedule id %d was made though its row has changed", move.ID))
-		return
-	case move.Outcome != store.Moved:
+	if current == (move.Outcome == store.Stale) {
+		t.w.fail(revGuard, "", fmt.Sprintf("a move of schedule id %d answered %d, its row is unchanged: %v", move.ID, move.Outcome, current))
+		move.Outcome = store.Stale // nothing more can be told
+	}
+	if move.Outcome != store.Moved {
 		return
 	}
 	name := s.row.Name
-	t.w.digest.Text(tagMove, name)
+	t.w.digest.Int(tagMove, s.index)
 	t.w.digest.Int(tagMove, int64(move.Cursor))
 	t.w.digest.Int(tagMove, int64(move.DueAt))
-	if move.Fires > core.CatchUpCap {
-		t.w.fail("2 cap", name, fmt.Sprintf("%d boundaries fired in one tick", move.Fires))
-	}
-	if move.DueAt <= tick.Now || move.Hold == nil && move.Cursor <= tick.Now {
-		t.w.fail("2 moves on", name, fmt.Sprintf("cursor %s and due-at %s are not after now %s", timeOf(move.Cursor), timeOf(move.DueAt), timeOf(tick.Now)))
-	}
-	counts := t.counts[name]
-	if move.Hold != nil {
-		counts.Quarantined++
-		if move.Cursor != s.row.Cursor || move.Fires > 0 {
-			t.w.fail("Q3 hold", name, "a held row moved its cursor or fired")
-		}
+	t.w.passes(s)
+	s.tick = s.judge(tick.Now)
+	if move.Fires > catchUpCap {
+		t.w.fail(capHeld, name, fmt.Sprintf("%d boundaries fired in one tick", move.Fires))
 	}
 	t.w.coverage.sometimes(quarantined, move.Hold != nil)
+	if move.Hold != nil {
+		s.tick = fates{}
+		s.quarantined++
+		if move.Cursor != s.row.Cursor || move.DueAt != tick.Now.Add(heldMS) || move.Fires > 0 {
+			t.w.fail(holdsStill, name, "a held row moved its cursor, fired, or is held for other than a minute")
+		}
+		return
+	}
+	if move.Cursor <= tick.Now || move.DueAt != move.Cursor || move.Cursor-store.Instant(s.interval) > tick.Now || !s.onGrid(move.Cursor) {
+		t.w.fail(movesOn, name, fmt.Sprintf("at %s the cursor became %s and due-at %s", text(tick.Now), text(move.Cursor), text(move.DueAt)))
+	}
 }
 
 // fire checks one fire and takes its job into the model.
@@ -300,89 +266,75 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 	s := t.byID[move.ID]
 	if move.Outcome != store.Moved || s == nil {
 		if fire.Job != 0 {
-			t.w.fail("5 stale", "", "a move that was not made gave a job")
+			t.w.fail(revGuard, "", "a move that was not made gave a job")
 		}
 		return
 	}
-	name := s.row.Name
-	t.w.digest.Text(tagFire, name)
-	t.w.digest.Int(tagFire, int64(fire.Boundary))
-	if fire.Boundary <= s.fired {
-		t.w.fail("1 fires once", name, "boundary "+timeOf(fire.Boundary).String()+" fired again")
+	name, at := s.row.Name, fire.Boundary
+	t.w.digest.Int(tagFire, s.index)
+	t.w.digest.Int(tagFire, int64(at))
+	switch {
+	case at < s.next:
+		t.w.fail(firesOnce, name, "the boundary of "+text(at)+" had fired or been skipped")
+	case !s.onGrid(at):
+		t.w.fail(onGrid, name, text(at)+" is no boundary of its grid")
+	case at > tick.Now:
+		t.w.fail(notEarly, name, "the boundary of "+text(at)+" fired at "+text(tick.Now))
+	case s.tick.fires == 0 || at != s.tick.first:
+		t.w.fail(oneFate, name, "the boundary of "+text(at)+" fired, which was to be skipped, or one before it did not")
 	}
-	if fire.Boundary < s.row.Anchor || int64(fire.Boundary-s.row.Anchor)%s.interval != 0 {
-		t.w.fail("1 on the grid", name, timeOf(fire.Boundary).String()+" is no boundary of its grid")
-	}
-	if fire.Boundary > tick.Now {
-		t.w.fail("1 not early", name, timeOf(fire.Boundary).String()+" fired at "+timeOf(tick.Now).String())
-	}
-	s.fired = fire.Boundary
-	counts := t.counts[name]
-	counts.Fired++
-	if counts.Fired == 1 {
-		counts.FirstFire = timeOf(fire.Boundary)
-	}
-	counts.LastFire = timeOf(fire.Boundary)
-	late := time.Duration(t.w.now-t.w.clock.reached(fire.Boundary)) * time.Millisecond
-	counts.MaxLate = max(counts.MaxLate, late)
-	job := store.Job{
-		ID: fire.Job, Queue: s.row.Queue, Schedule: name, FireAt: fire.Boundary, Stamps: s.row.Stamps,
-		RunAt: tick.Now, ExpiresAt: store.None, State: store.Pending, Deadline: store.None,
-	}
-	if s.row.ExpiresMS > 0 {
-		job.ExpiresAt = tick.Now.Add(s.row.ExpiresMS)
-	}
-	t.insert(job)
-	t.w.wakeQueue(s.row.Queue)
+	s.next = at + 1
+	s.tick.fires--
+	s.tick.first = at + store.Instant(s.interval)
+	s.countFire(at, int64(t.w.now-t.w.clock.reached(at)))
+	t.insert(s, fire, tick.Now)
 }
 
-// counted checks that the boundaries which the cursor passed are the fired and
+// moved checks that the boundaries which the cursor passed are the fired and
 // the skipped ones (invariant 3), and moves the model on.
-func (t *truth) counted(tick *store.Tick, move *store.Move) {
+func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	s := t.byID[move.ID]
 	if move.Outcome != store.Moved || s == nil {
 		return
 	}
-	passed := int64(move.Cursor-s.row.Cursor) / s.interval
-	skips := passed - int64(move.Fires)
-	counts := t.counts[s.row.Name]
-	if skips < 0 {
-		t.w.fail("3 one fate", s.row.Name, fmt.Sprintf("%d boundaries passed, %d fired", passed, move.Fires))
+	if s.tick.fires != 0 {
+		t.w.fail(oneFate, s.row.Name, fmt.Sprintf("%d boundaries too few fired", s.tick.fires))
 	}
-	tooOld := int64(0)
-	if edge := tick.Now.Add(-s.row.CatchUp.WindowMS); s.row.CatchUp.WindowMS > 0 && s.row.Cursor < edge {
-		tooOld = min(passed, (int64(edge-s.row.Cursor)+s.interval-1)/s.interval)
-	}
-	reason := "policy"
-	if s.row.CatchUp.Max == core.CatchUpCap {
-		reason = "cap"
-	}
-	add := func(reason string, count int64) {
-		if count > 0 {
-			counts.SkipReasons[reason] += count
-		}
-	}
-	add("policy", tooOld)
-	add(reason, skips-tooOld)
-	if skips > tooOld && move.Fires != s.row.CatchUp.Max {
-		t.w.fail("3 reasons", s.row.Name, fmt.Sprintf("%d boundaries were skipped for the count beside %d fires", skips-tooOld, move.Fires))
-	}
-	counts.Skipped += skips
+	s.policySkips += s.tick.policySkips
+	s.capSkips += s.tick.capSkips
+	skips := s.tick.policySkips + s.tick.capSkips
+	full := move.Fires == catchUpCap
 	t.w.coverage.sometimes(skipped, skips > 0)
-	t.w.coverage.sometimes(skipOnGrid, skips > 0 && int64(tick.Now-s.row.Anchor)%s.interval == 0)
-	t.w.coverage.sometimes(capHit, move.Fires == core.CatchUpCap && skips == 0)
-	t.w.coverage.sometimes(capExceeded, move.Fires == core.CatchUpCap && skips > 0)
+	t.w.coverage.sometimes(skipOnGrid, skips > 0 && s.onGrid(tick.Now))
+	t.w.coverage.sometimes(capHit, full && skips == 0)
+	t.w.coverage.sometimes(capExceeded, full && s.tick.capSkips > 0)
 	s.row.Rev++
 	s.row.Cursor, s.row.DueAt, s.row.SetAt, s.row.Hold = move.Cursor, move.DueAt, move.SetAt, move.Hold
-	s.fired = max(s.fired, move.Cursor-1)
+	s.next = move.Cursor
 }
 
-// firedSince reports whether a boundary in (from, to] has fired.
-func (t *truth) firedSince(from, to store.Instant) bool {
-	for _, s := range t.order {
-		if s.row.Cursor > from && s.row.Cursor-store.Instant(s.interval) > from && s.row.Cursor-store.Instant(s.interval) <= to {
+// firedWithin reports whether a boundary in (from, to] was the last to fire of
+// its schedule.
+func (t *truth) firedWithin(from, to store.Instant) bool {
+	for i := range t.schedules {
+		if last := t.schedules[i].lastFire; from < last && last <= to {
 			return true
 		}
 	}
 	return false
+}
+
+// bytes is the store's state in canonical bytes.
+func (t *truth) bytes() []byte {
+	b, err := t.memory.Snapshot()
+	if err != nil {
+		panic(fmt.Sprintf("sim: no snapshot: %v", err))
+	}
+	return b
+}
+
+// intervalOf is the interval of a spec that was accepted.
+func intervalOf(spec string) int64 {
+	parsed, _ := core.ParseSpec(spec)
+	return parsed.IntervalMS()
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,64 +9,226 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
+// trueQueue is the model of one queue.
+type trueQueue struct {
+	row        store.Queue // its counters
+	forgotten  int64       // jobs that were enqueued, and then forgotten by a restart
+	perProcess int         // workers
+	workers    []*worker   // of all processes
+
+	doomed events[store.JobID] // jobs by when they are doomed, and some that are no more
+}
+
+// trueJob is the model of a job that is pending or claimed.
+type trueJob struct {
+	queue    *trueQueue
+	schedule *trueSchedule
+	boundary store.Instant
+	stamps   store.Stamps
+	runAt    store.Instant
+	expires  store.Instant
+
+	claimed  bool
+	attempts int32
+	deadline store.Instant
+}
+
+// readyAt is when the job may be handed out (QU1, QU3).
+func (j *trueJob) readyAt() store.Instant {
+	if j.claimed {
+		return j.deadline + 1
+	}
+	return j.runAt
+}
+
+// doomedAt is from when it can only die: it has expired, or its last claim has
+// lapsed (QU5, QU9).
+func (j *trueJob) doomedAt() store.Instant {
+	switch {
+	case j.attempts >= j.stamps.MaxAttempts:
+		return j.readyAt()
+	case j.claimed && j.expires != store.None:
+		return max(j.expires, j.deadline+1)
+	default:
+		return j.expires
+	}
+}
+
+// held reports whether the claim of this attempt holds at now (QU3, QU4).
+func (j *trueJob) held(attempt int32, now store.Instant) bool {
+	return j.claimed && j.attempts == attempt && now <= j.deadline
+}
+
+// add takes a job into the model.
+func (t *truth) add(id store.JobID, job trueJob) {
+	var j *trueJob
+	if last := len(t.spare) - 1; last >= 0 {
+		j, t.spare = t.spare[last], t.spare[:last]
+	} else {
+		j = new(trueJob)
+	}
+	*j = job
+	t.jobs[id] = j
+	t.lastJob = max(t.lastJob, id)
+	t.doom(id, j)
+}
+
+// doom notes when the job will be doomed.
+func (t *truth) doom(id store.JobID, j *trueJob) {
+	if at := j.doomedAt(); at != store.None {
+		j.queue.doomed.push(at, 0, id)
+	}
+}
+
+// drop ends a job.
+func (t *truth) drop(id store.JobID) {
+	t.spare = append(t.spare, t.jobs[id])
+	delete(t.jobs, id)
+}
+
+// state is the counter of the jobs that are as j is.
+func (j *trueJob) state() *int64 {
+	if j.claimed {
+		return &j.queue.row.Claimed
+	}
+	return &j.queue.row.Pending
+}
+
+// openJobs reads the model of the queues from a store that was opened.
+func (t *truth) openJobs() {
+	t.jobs, t.lastJob = map[store.JobID]*trueJob{}, 0
+	for _, q := range t.queues {
+		before := q.row.Enqueued
+		q.row = t.queueRow(q.row.Name)
+		q.forgotten += max(before-q.row.Enqueued, 0)
+		q.doomed = events[store.JobID]{}
+		t.eachJob(q, func(row *store.Job) {
+			if t.lastJob = max(t.lastJob, row.ID); row.State == store.Dead {
+				return
+			}
+			t.add(row.ID, trueJob{
+				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt, stamps: row.Stamps,
+				runAt: row.RunAt, expires: row.ExpiresAt,
+				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline,
+			})
+		})
+	}
+}
+
+// insert takes the job of a fire into the model.
+func (t *truth) insert(s *trueSchedule, fire *store.Fire, now store.Instant) {
+	if fire.Job <= t.lastJob {
+		t.w.fail(oneState, s.row.Name, fmt.Sprintf("%s got id %d after id %d", jobOf(fire.Boundary), fire.Job, t.lastJob))
+		return
+	}
+	job := trueJob{
+		queue: s.queue, schedule: s, boundary: fire.Boundary, stamps: s.row.Stamps, runAt: now, expires: store.None,
+	}
+	if s.row.ExpiresMS > 0 {
+		job.expires = now.Add(s.row.ExpiresMS)
+	}
+	t.add(fire.Job, job)
+	s.queue.row.Pending++
+	s.queue.row.Enqueued++
+	t.wake(s.queue)
+}
+
+// wake wakes the workers that sleep.
+func (t *truth) wake(q *trueQueue) {
+	for _, worker := range q.workers {
+		worker.wake(t.w.now)
+	}
+}
+
 // Claim watches [store.Store.Claim]: invariants 4 and 5.
 func (t *truth) Claim(ctx context.Context, queue, worker string, dst []store.Job) (store.Claim, error) {
 	claim, err := t.Store.Claim(ctx, queue, worker, dst)
 	if err != nil {
 		return claim, err
 	}
-	t.bury(queue, claim.Buried)
+	q := t.byQueue[queue]
+	if dead := t.bury(q, claim.Now); dead != claim.Buried {
+		t.w.fail(oneState, "", fmt.Sprintf("queue %q buried %d jobs, of which %d had to die", queue, claim.Buried, dead))
+	}
 	for i := range dst[:claim.N] {
-		row := &dst[i]
-		job := t.jobs[row.ID]
-		switch {
-		case job == nil || job.Queue != queue:
-			t.w.fail("4 one state", row.Schedule, fmt.Sprintf("queue %q handed out a job it does not have", queue))
-			continue
-		case job.ReadyAt() > claim.Now:
-			t.w.fail("5 one claim", row.Schedule, fmt.Sprintf("the job of %s was handed out before %s", timeOf(job.FireAt), timeOf(job.ReadyAt())))
-		case row.Attempts != job.Attempts+1 || row.Attempts > job.Stamps.MaxAttempts:
-			t.w.fail("4 attempts", row.Schedule, fmt.Sprintf("attempt %d of %d was handed out after attempt %d", row.Attempts, job.Stamps.MaxAttempts, job.Attempts))
-		}
-		t.w.coverage.sometimes(claimReclaimed, job.State == store.Claimed)
-		t.w.digest.Text(tagClaim, row.Schedule)
-		t.w.digest.Int(tagClaim, int64(row.FireAt))
-		t.w.digest.Int(tagClaim, int64(row.Attempts))
-		job.State, job.Attempts, job.Deadline = store.Claimed, row.Attempts, row.Deadline
-		t.w.at(t.w.whenShown(row.Deadline.Add(1)), event{kind: queueWakes, index: int32(t.queueIndex(queue))})
+		t.claimed(q, &dst[i], claim.Now)
 	}
 	return claim, nil
 }
 
-// bury moves the doomed jobs of the model to dead, and checks that they are as
-// many as the store buried.
-func (t *truth) bury(queue string, buried int) {
-	q := t.queue(queue)
-	now := t.w.shown()
-	died := 0
-	if buried > 0 {
-		q.open = slices.DeleteFunc(q.open, func(id store.JobID) bool {
-			job := t.jobs[id]
-			if job != nil && job.DoomedAt() <= now && died < store.MaxBuried {
-				died++
-				t.die(job)
-			}
-			return t.jobs[id] == nil
-		})
-		t.w.digest.Int(tagSettle, int64(buried))
+// claimed checks one job that was handed out.
+func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
+	j := t.jobs[row.ID]
+	broken := func(i invariant, what string) {
+		t.w.fail(i, row.Schedule, jobOf(row.FireAt)+" was handed out "+what)
 	}
-	if died != buried {
-		t.w.fail("4 one state", "", fmt.Sprintf("queue %q buried %d jobs, of which %d had to die", queue, buried, died))
+	switch {
+	case j == nil || j.queue != q:
+		broken(oneState, fmt.Sprintf("by queue %q, which does not have it", q.row.Name))
+		return
+	case j.claimed && now <= j.deadline:
+		broken(oneClaim, "although its claim holds until "+text(j.deadline))
+	case j.readyAt() > now:
+		broken(notEarly, "before "+text(j.readyAt()))
+	case j.expires <= now:
+		broken(oneState, "although it has expired")
+	case row.Attempts != j.attempts+1 || row.Attempts > j.stamps.MaxAttempts:
+		broken(attemptsHeld, fmt.Sprintf("as attempt %d of %d, after attempt %d", row.Attempts, j.stamps.MaxAttempts, j.attempts))
+	case row.Deadline != now.Add(j.stamps.VisibilityMS):
+		broken(oneClaim, "until "+text(row.Deadline)+", which is not its visibility")
 	}
+	t.w.coverage.sometimes(claimReclaimed, j.claimed)
+	t.w.digest.Int(tagClaim, j.schedule.index)
+	t.w.digest.Int(tagClaim, int64(j.boundary))
+	if worker := t.w.acting.claiming; worker != nil {
+		t.w.late(row.Schedule, jobOf(j.boundary), j.readyAt(), worker.idle, t.w.bound())
+	}
+	*j.state()--
+	j.claimed, j.attempts, j.deadline = true, row.Attempts, row.Deadline
+	*j.state()++
+	q.row.Claims++
+	t.doom(row.ID, j)
 }
 
-func (t *truth) die(job *store.Job) {
-	delete(t.jobs, job.ID)
-	t.w.coverage.sometimes(deadLetter, true)
+// bury lets the jobs of the queue die that are doomed at now, at most as many
+// as one claim buries, and answers how many.
+func (t *truth) bury(q *trueQueue, now store.Instant) int {
+	if q.doomed.next() > now {
+		return 0
+	}
+	type doomed struct {
+		at store.Instant
+		id store.JobID
+	}
+	var due []doomed
+	for q.doomed.next() <= now {
+		at, id := q.doomed.pop()
+		if j := t.jobs[id]; j != nil && j.doomedAt() == at {
+			due = append(due, doomed{at, id})
+		}
+	}
+	slices.SortFunc(due, func(a, b doomed) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id))
+	})
+	due = slices.Compact(due)
+	for len(due) > store.MaxBuried {
+		last := due[len(due)-1]
+		due = due[:len(due)-1]
+		q.doomed.push(last.at, 0, last.id)
+	}
+	for _, d := range due {
+		t.die(d.id)
+	}
+	return len(due)
 }
 
-func (t *truth) queueIndex(name string) int {
-	return slices.IndexFunc(t.queues, func(q *trueQueue) bool { return q.name == name })
+func (t *truth) die(id store.JobID) {
+	j := t.jobs[id]
+	t.w.digest.Int(tagSettle, int64(j.boundary))
+	*j.state()--
+	j.queue.row.Dead++
+	j.queue.row.Died++
+	t.drop(id)
 }
 
 // Settle watches [store.Store.Settle]: a stale token changes nothing, the live
@@ -75,60 +238,81 @@ func (t *truth) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 	if err != nil {
 		return now, err
 	}
-	for i, s := range settles {
-		job := t.jobs[s.Job]
-		if holds := job != nil && job.Holds(s.Attempt, now); holds != out[i] {
-			t.w.fail("5 stale token", "", fmt.Sprintf("a settlement of attempt %d answered %v, its claim is live: %v", s.Attempt, out[i], holds))
-		}
-		if !out[i] || job == nil {
-			continue
-		}
-		t.w.digest.Text(tagSettle, job.Schedule)
-		t.w.digest.Int(tagSettle, int64(job.FireAt))
-		t.w.digest.Int(tagSettle, int64(s.To))
-		switch s.To {
-		case store.Done:
-			delete(t.jobs, s.Job)
-		case store.Dead:
-			t.die(job)
-		default:
-			job.State, job.RunAt = store.Pending, now.Add(s.DelayMS)
-			t.w.wakeQueue(job.Queue)
-		}
+	for i := range settles {
+		t.settled(&settles[i], out[i], now)
 	}
 	return now, nil
 }
 
-// sweep checks the sums of all queues against the model (invariant 4).
-func (t *truth) sweep() {
-	if !t.open {
+func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
+	j := t.jobs[s.Job]
+	if held := j != nil && j.held(s.Attempt, now); held != done {
+		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d answered %v, its claim holds: %v", s.Attempt, done, held))
+	}
+	if !done || j == nil {
 		return
 	}
-	var rows [1]store.Queue
-	for _, q := range t.queues {
-		n, _, err := t.memory.Queues(ctx, q.name, rows[:])
-		if err != nil {
+	t.w.digest.Int(tagSettle, j.schedule.index)
+	t.w.digest.Int(tagSettle, int64(j.boundary))
+	t.w.digest.Int(tagSettle, int64(s.To))
+	t.w.coverage.sometimes(deadLetter, s.To == store.Dead)
+	q := j.queue
+	switch s.To {
+	case store.Done:
+		*j.state()--
+		q.row.Done++
+		t.drop(s.Job)
+	case store.Dead:
+		t.die(s.Job)
+	default:
+		if j.attempts >= j.stamps.MaxAttempts {
+			t.w.fail(attemptsHeld, j.schedule.row.Name, jobOf(j.boundary)+" is tried again after its last attempt")
+		}
+		*j.state()--
+		j.claimed, j.runAt = false, now.Add(s.DelayMS)
+		*j.state()++
+		q.row.Retried++
+		t.doom(s.Job, j)
+		t.wake(q)
+	}
+}
+
+// eachJob reads all jobs of the queue in id order.
+func (t *truth) eachJob(q *trueQueue, f func(*store.Job)) {
+	var page [64]store.Job
+	filter := store.Filter{Queue: q.row.Name}
+	for n := len(page); n == len(page); filter.From = page[n-1].ID + 1 {
+		var err error
+		if n, _, err = t.Store.Jobs(ctx, filter, page[:]); err != nil {
 			panic(err)
 		}
-		if n == 0 || rows[0].Name != q.name {
-			continue
+		if n == 0 {
+			return
 		}
-		row := &rows[0]
-		if sum := row.Pending + row.Claimed + row.Dead + row.Done + row.Cancelled + row.Requeued + row.Purged; sum != row.Enqueued {
-			t.w.fail("4 conservation", "", fmt.Sprintf("queue %q: %d enqueued, %d accounted for", q.name, row.Enqueued, sum))
+		for i := range page[:n] {
+			f(&page[i])
 		}
-		open := int64(0)
-		q.open = slices.DeleteFunc(q.open, func(id store.JobID) bool {
-			if t.jobs[id] == nil {
-				return true
-			}
-			if t.jobs[id].State != store.Dead {
-				open++
-			}
-			return false
-		})
-		if open != row.Pending+row.Claimed {
-			t.w.fail("4 one state", "", fmt.Sprintf("queue %q keeps %d open jobs, the model %d", q.name, row.Pending+row.Claimed, open))
-		}
+	}
+}
+
+// queueRow reads the counters of one queue.
+func (t *truth) queueRow(name string) store.Queue {
+	var rows [1]store.Queue
+	n, _, err := t.Store.Queues(ctx, name, rows[:])
+	if err != nil {
+		panic(err)
+	}
+	if n == 0 || rows[0].Name != name {
+		return store.Queue{Name: name}
+	}
+	rows[0].NextClaimAt = 0
+	return rows[0]
+}
+
+func (q *trueQueue) result() QueueResult {
+	return QueueResult{
+		Name: q.row.Name, Enqueued: q.row.Enqueued, Done: q.row.Done, Dead: q.row.Dead,
+		Pending: q.row.Pending, Claimed: q.row.Claimed, Cancelled: q.row.Cancelled,
+		Retried: q.row.Retried, Claims: q.row.Claims, Forgotten: q.forgotten,
 	}
 }

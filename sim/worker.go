@@ -11,39 +11,63 @@ import (
 )
 
 // worker claims the jobs of one queue and runs their handlers, one at a time,
-// with one store call for each step. An idle one sleeps until the queue says
-// that there may be something, and is woken when a job comes in.
+// with at most one store call for each step.
+//
+//	state   step                answer → next state, when
+//	claims  Claim               a job → works, when its handler ends · none → asks, now
+//	asks    NextClaimAt         an instant → sleeps until then · none → sleeps
+//	sleeps  none                → claims; a new job or a jump of the clock does that, too
+//	works   Ack, or Retry       → claims, now
+//
+// A failed call is made again after 5 s.
 type worker struct {
 	node  *node
 	index int
-	queue string
+	name  string
+	queue *trueQueue
 	epoch int64
 
-	job   *tickonce.Job // whose handler runs
-	fails bool          // how it will end
-	idle  bool          // the queue had nothing to claim
-	asked bool          // and has said until when
+	state  workerState
+	wakes  store.Instant // while it sleeps; None: only if it is woken
+	idle   store.Instant // since when it has nothing to do, while it asks and sleeps
+	job    *tickonce.Job // while it works
+	fails  bool          // how its handler ends
+	unsure bool          // whether an earlier settlement was made
 }
+
+type workerState uint8
+
+const (
+	away workerState = iota
+	claims
+	asks
+	sleeps
+	works
+)
 
 var errHandler = errors.New("the handler failed, as the scenario says")
 
-func (w *worker) wakeAt(t store.Instant) {
+// goOn makes the worker take its next step, in this state, at t.
+func (w *worker) goOn(state workerState, t store.Instant) {
 	w.epoch++
-	w.node.w.at(t, event{kind: workerSteps, node: int32(w.node.index), index: int32(w.index), epoch: w.epoch})
+	w.state, w.wakes = state, t
+	if t != store.None {
+		w.node.w.at(t, event{kind: workerSteps, node: int32(w.node.index), index: int32(w.index), epoch: w.epoch})
+	}
 }
 
 // cutOff ends whatever the worker does, as the end of its process does.
 func (w *worker) cutOff() {
-	w.epoch++
-	w.job, w.idle, w.asked = nil, false, false
+	w.goOn(away, store.None)
+	w.job = nil
 }
 
 func (w *worker) step() {
-	switch {
-	case w.job != nil:
-		w.settle()
-	case w.idle && !w.asked:
+	switch w.state {
+	case asks:
 		w.ask()
+	case works:
+		w.settle()
 	default:
 		w.claim()
 	}
@@ -51,33 +75,35 @@ func (w *worker) step() {
 
 func (w *worker) claim() {
 	world := w.node.w
-	w.idle, w.asked = false, false
-	job, err := w.node.engine.Claim(ctx, w.queue, fmt.Sprintf("worker-%d-%d", w.node.index+1, w.index+1))
+	if w.state == claims {
+		w.idle = world.now
+	}
+	w.node.claiming = w
+	job, err := w.node.engine.Claim(ctx, w.queue.row.Name, w.name)
+	w.node.claiming = nil
 	switch {
 	case err != nil:
 		w.failed(err)
 	case job == nil:
-		w.idle = true
-		w.wakeAt(world.now)
+		w.goOn(asks, world.now)
 	default:
-		w.job = job
 		var takes time.Duration
 		takes, w.fails = world.handle(job)
-		w.wakeAt(world.now.Add(takes.Milliseconds()))
+		w.job, w.unsure = job, false
+		w.goOn(works, world.now.Add(takes.Milliseconds()))
 	}
 }
 
 // ask asks until when there is nothing to claim.
 func (w *worker) ask() {
-	at, some, err := w.node.engine.NextClaimAt(ctx, w.queue)
+	at, some, err := w.node.engine.NextClaimAt(ctx, w.queue.row.Name)
 	switch {
 	case err != nil:
 		w.failed(err)
 	case some:
-		w.asked = true
-		w.wakeAt(w.node.w.whenShown(store.Instant(at.UnixMilli())))
+		w.goOn(sleeps, w.node.w.whenShown(store.Instant(at.UnixMilli())))
 	default:
-		w.asked = true // sleeps until it is woken
+		w.goOn(sleeps, store.None)
 	}
 }
 
@@ -91,66 +117,59 @@ func (w *worker) settle() {
 		err = w.job.Ack(ctx)
 	}
 	lost := errors.Is(err, tickonce.ErrClaimLost)
-	w.node.w.coverage.sometimes(ackRefused, lost)
+	if !w.fails && !w.unsure {
+		w.node.w.coverage.sometimes(ackRefused, lost)
+	}
 	if err != nil && !lost {
+		w.unsure = true
 		w.failed(err)
 		return
 	}
 	w.job = nil
-	w.wakeAt(w.node.w.now)
+	w.goOn(claims, w.node.w.now)
 }
 
+// failed makes the call again later.
 func (w *worker) failed(err error) {
 	if !errors.Is(err, faultstore.ErrLost) {
-		panic(fmt.Sprintf("sim: a worker of queue %q: %v", w.queue, err))
+		w.node.w.fail(noError, "", fmt.Sprintf("%s of queue %q: %v", w.name, w.queue.row.Name, err))
 	}
-	w.wakeAt(w.node.w.now.Add(storeErrorBackoffMS))
+	w.goOn(w.state, w.node.w.now.Add(errorBackoffMS))
 }
 
-// wakeQueue wakes the idle workers of the queue.
-func (w *world) wakeQueue(queue string) {
-	for _, n := range w.nodes {
-		for _, worker := range n.workers {
-			if worker.idle && worker.queue == queue {
-				worker.asked = true // it claims at once
-				worker.wakeAt(w.now)
-			}
-		}
+// wake makes a sleeping worker claim at t, or sooner.
+func (w *worker) wake(t store.Instant) {
+	if w.state == sleeps && t < w.wakes {
+		w.goOn(sleeps, t)
 	}
 }
 
 // handle draws how long the handler of the job takes, and whether it fails.
 func (w *world) handle(job *tickonce.Job) (takes time.Duration, fails bool) {
-	visibility := job.Deadline.Sub(timeOf(w.shown()))
-	handler := w.names[job.Schedule].Handler
-	takes = w.choices.at("handler takes").within(handler.Takes)
+	overrun := 2 * job.Deadline.Sub(timeOf(w.shown()))
+	handler := w.truth.named[job.Schedule].scenario.Handler
+	takes = w.draws.handlerTakes.within(handler.Takes)
 	switch handler.Kind {
 	case HandlerFails:
-		fails = handler.Fails == 0 || w.choices.at("handler fails").happens(handler.Fails)
+		fails = handler.Fails == 0 || w.draws.handlerFails.happens(handler.Fails)
 	case HandlerOverruns:
-		takes = 2 * visibility
+		takes = overrun
 	}
-	for i := range w.faults {
-		f, state := &w.scenario.Faults[i], &w.faults[i]
-		if !state.on || !f.hits(job) || f.Chance != 0 && !w.choices.at("handler fault").happens(f.Chance) {
+	for _, i := range w.handlerFaults {
+		f := &w.scenario.Faults[i]
+		if f.Schedule != "" && f.Schedule != job.Schedule || f.Queue != "" && f.Queue != job.Queue ||
+			f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
 			continue
 		}
-		switch f.Kind {
-		case FaultHandlerSlow:
-			state.effect++
-			if takes = 2 * visibility; f.Takes != (Span{}) {
-				takes = w.choices.at("handler slow").within(f.Takes)
-			}
-		case FaultHandlerFails:
-			state.effect++
+		w.faults[i].effect++
+		switch {
+		case f.Kind == FaultHandlerFails:
 			fails = true
+		case f.Takes == Span{}:
+			takes = overrun
+		default:
+			takes = w.draws.handlerSlow.within(f.Takes)
 		}
 	}
 	return takes, fails
-}
-
-// hits reports whether the fault is one of handlers, and of this job's.
-func (f *Fault) hits(job *tickonce.Job) bool {
-	return (f.Kind == FaultHandlerSlow || f.Kind == FaultHandlerFails) &&
-		(f.Schedule == "" || f.Schedule == job.Schedule) && (f.Queue == "" || f.Queue == job.Queue)
 }

@@ -3,10 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
-	"time"
+	"slices"
 
-	"github.com/tickonce/tickonce"
-	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -18,120 +16,124 @@ import (
 //	                                     loses calls   watches and checks
 type world struct {
 	scenario *Scenario
+	rig      rig
+	start    store.Instant
 	now      store.Instant // true time
 	end      store.Instant
 	quiet    store.Instant // no fault lasts longer
 	clock    timeline
 	queue    events[event]
-	choices  *choices
+	draws    sites
 	digest   Digest
 	events   int64
+	sweepAt  int64 // in events
 
-	truth *truth
-	disk  disk
-	nodes []*node
+	truth  *truth
+	disk   disk
+	nodes  []*node
+	acting *node // whose step it is, or nil
 
-	faults []faultState // in the scenario's order
-	names  map[string]*Schedule
+	faults        []faultState // in the scenario's order
+	storeFaults   []int        // those of store calls that are on
+	handlerFaults []int        // those of handlers that are on
+	storeAway     int          // how many faults keep the store away
 
 	coverage Coverage
 	failures []Failure
 	excused  []string
+	spent    bool // the budget of events
+}
+
+// rig is what tests of the simulator change about a run.
+type rig struct {
+	budget int64                         // events a run may take
+	below  func(store.Store) store.Store // comes between the truth and the store
+	above  func(store.Store) store.Store // comes between an engine and its calls' fate
 }
 
 // maxEvents bounds a run; the verdict of one that would take more is
 // [Budget].
 const maxEvents = 100_000_000
 
-// maxFailures is how many failures are kept.
+// maxFailures is how many failures are kept, and how many excuses.
 const maxFailures = 100
 
 // sliceMS is within what time a sleeping loop notices that the clock jumped
 // (L7).
 const sliceMS = 1000
 
-// event is one thing that is to happen. One whose epoch is not that of its
-// node, runner or worker any more is void.
+// event is one thing that is to happen.
 type event struct {
 	kind  eventKind
 	node  int32
-	index int32 // of a fault, a worker or a queue
+	index int32 // of a fault or a worker
+	// Of a node, a runner or a worker: void if it is not its epoch any more. Of
+	// a fault that begins: how many rounds of its instant's steps go first.
 	epoch int64
 }
 
 type eventKind uint8
 
 const (
-	faultBegins eventKind = iota // index: the fault
-	faultEnds
+	faultBegins eventKind = iota // index, epoch
+	faultEnds                    // index
 	snapshotDue
 	nodeStarts  // node, epoch
 	runnerSteps // node, epoch
 	workerSteps // node, index, epoch
-	queueWakes  // index: of a queue in truth
-	livenessTest
 )
 
 // The classes of events of one instant: the world before those who live in it.
 const (
-	classFault class = iota
+	classWorld class = iota
 	classNode
-	classTest
 )
 
 func (k eventKind) class() class {
-	switch k {
-	case faultBegins, faultEnds, snapshotDue:
-		return classFault
-	case livenessTest:
-		return classTest
-	default:
-		return classNode
+	if k < nodeStarts {
+		return classWorld
+	}
+	return classNode
+}
+
+// sites are those of the run's random choices.
+type sites struct {
+	handlerTakes, handlerFails, handlerFault, handlerSlow *site
+	storeFault, storeApplied                              *site
+	slice, strike, interleave                             *site
+}
+
+func newSites(seed uint64) sites {
+	c := newChoices(seed)
+	return sites{
+		handlerTakes: c.at("handler takes"), handlerFails: c.at("handler fails"),
+		handlerFault: c.at("handler fault"), handlerSlow: c.at("handler slow"),
+		storeFault: c.at("store fault"), storeApplied: c.at("store applied"),
+		slice: c.at("slice"), strike: c.at("strike"), interleave: c.at("interleave"),
 	}
 }
 
-// disk is what outlives the processes and their store.
-type disk struct {
-	snapshot []byte
-	log      []byte
-}
-
-// Append implements [memengine.Journal].
-func (d *disk) Append(record []byte) error {
-	d.log = append(d.log, record...)
-	return nil
-}
-
-func newWorld(s *Scenario) *world {
+func newWorld(s *Scenario, r rig) *world {
 	start := s.Start
 	if start.IsZero() {
 		start = DefaultStart
 	}
 	w := &world{
 		scenario: s,
-		now:      store.Instant(start.UnixMilli()),
-		choices:  newChoices(s.Engine.Seed),
-		names:    map[string]*Schedule{},
+		rig:      r,
+		start:    store.Instant(start.UnixMilli()),
+		draws:    newSites(s.Engine.Seed),
 		faults:   make([]faultState, len(s.Faults)),
+		sweepAt:  sweepEvery,
 	}
-	w.end = w.now.Add(s.For.Milliseconds())
-	w.clock = timeline{{from: w.now}}
+	w.now, w.end = w.start, w.start.Add(s.For.Milliseconds())
+	w.clock = timeline{{from: w.start}}
 	w.queue.shuffle, w.queue.seed = s.Engine.Ties == TiesSeeded, s.Engine.Seed
-	for i := range s.Schedules {
-		w.names[s.Schedules[i].Name] = &s.Schedules[i]
-	}
 	w.truth = newTruth(w)
-	w.restore(FromNothing)
-	w.planFaults()
 	for i := range max(s.Engine.Runners, 1) {
-		n := newNode(w, i)
-		w.nodes = append(w.nodes, n)
-		n.startAt(w.now)
+		w.nodes = append(w.nodes, newNode(w, i))
 	}
-	if s.Engine.SnapshotEvery > 0 {
-		w.at(w.now.Add(s.Engine.SnapshotEvery.Milliseconds()), event{kind: snapshotDue})
-	}
-	w.at(w.quiet.Add(w.bound()), event{kind: livenessTest})
+	w.planFaults()
 	return w
 }
 
@@ -141,76 +143,122 @@ func (w *world) at(t store.Instant, e event) { w.queue.push(max(t, w.now), e.kin
 // shown is what the store's clock shows.
 func (w *world) shown() store.Instant { return w.now.Add(w.clock.offset()) }
 
-// whenShown is the true time at which the clock will show the instant, unless
-// it jumps.
+// whenShown is the true time at which the clock shows the instant, by its
+// offset of now.
 func (w *world) whenShown(t store.Instant) store.Instant { return t.Add(-w.clock.offset()) }
 
-// run lets everything happen until the end.
-func (w *world) run() (verdict Verdict) {
+// run lets everything happen until the end. A panic of the engine ends it, as
+// a failure.
+func (w *world) run() {
 	defer func() {
 		if p := recover(); p != nil {
-			w.fail("panic", "", fmt.Sprint(p))
-			verdict = Safety
+			w.fail(panicked, "", fmt.Sprintf("%v, in %s; seed %d", p, panickedIn(), w.scenario.Engine.Seed))
 		}
 	}()
+	w.open()
+	for _, n := range w.nodes {
+		n.startAt(w.now)
+	}
+	if every := w.scenario.Engine.SnapshotEvery; every > 0 {
+		w.at(w.now.Add(every.Milliseconds()), event{kind: snapshotDue})
+	}
 	for w.queue.len() > 0 && w.queue.next() <= w.end {
-		var e event
-		w.now, e = w.queue.pop()
-		if w.events++; w.events > maxEvents {
-			return Budget
+		if w.events == w.rig.budget {
+			w.spent = true
+			return
 		}
-		w.happen(e)
+		w.next()
 	}
 	w.now = w.end
-	w.testLiveness()
 	w.truth.sweep()
-	return Pass
+	w.judgeLiveness()
 }
 
-func (w *world) happen(e event) {
+// next lets the next event happen.
+func (w *world) next() {
+	var e event
+	w.now, e = w.queue.pop()
+	w.events++
 	switch e.kind {
 	case faultBegins:
-		w.beginFault(int(e.index))
+		if e.epoch > 0 {
+			e.epoch--
+			w.queue.push(w.now, classNode, e)
+		} else {
+			w.beginFault(int(e.index))
+		}
 	case faultEnds:
 		w.endFault(int(e.index))
 	case snapshotDue:
 		w.snapshot()
+	default:
+		w.act(e)
+	}
+	w.compact()
+	if w.events >= w.sweepAt {
+		w.sweepAt = w.events + max(sweepEvery, w.truth.sweep())
+	}
+}
+
+// sweepEvery is after how many events all rows are compared with the truth; if
+// there are more rows than that, after as many events as there are rows.
+const sweepEvery = 1024
+
+// act lets a process take a step.
+func (w *world) act(e event) {
+	n := w.nodes[e.node]
+	before := w.acting
+	w.acting = n
+	switch e.kind {
 	case nodeStarts:
-		if n := w.nodes[e.node]; n.epoch == e.epoch {
+		if n.epoch == e.epoch {
 			n.start()
 		}
 	case runnerSteps:
-		if n := w.nodes[e.node]; n.runnerEpoch == e.epoch {
+		if n.runnerEpoch == e.epoch {
 			n.step()
 		}
 	case workerSteps:
-		if worker := w.nodes[e.node].workers[e.index]; worker.epoch == e.epoch {
+		if worker := n.workers[e.index]; worker.epoch == e.epoch {
 			worker.step()
 		}
-	case queueWakes:
-		w.wakeQueue(w.truth.queues[e.index].name)
-	case livenessTest:
-		w.testLiveness()
-		w.at(w.now.Add(livenessEveryMS), event{kind: livenessTest})
 	}
-	if w.events%sweepEvery == 0 {
-		w.truth.sweep()
-	}
+	w.acting = before
 }
 
-// sweepEvery is after how many events the sums of all rows are checked.
-const sweepEvery = 1024
+// interleave lets another process take some of its steps of this instant while
+// a call of n is on its way: an operation that reads and then writes, as a
+// registration does, is no single step.
+func (w *world) interleave(n *node) {
+	if w.acting != n || n.interrupted {
+		return
+	}
+	n.interrupted = true
+	for steps := w.draws.interleave.choice(4); steps > 0 && w.queue.next() == w.now; steps-- {
+		if e := &w.queue.heap[0].e; e.kind < nodeStarts || w.nodes[e.node].interrupted {
+			break
+		}
+		_, e := w.queue.pop()
+		w.events++
+		w.act(e)
+	}
+	n.interrupted = false
+}
 
 // fail notes that an invariant was broken.
-func (w *world) fail(invariant, schedule, detail string) {
-	w.failed(Failure{Invariant: invariant, Schedule: schedule, Detail: detail})
+func (w *world) fail(broken invariant, schedule, detail string) {
+	w.digest.Text(tagFailure, string(broken))
+	if len(w.failures) < maxFailures {
+		w.failures = append(w.failures, Failure{
+			Invariant: string(broken), Schedule: schedule, Detail: detail, At: timeOf(w.now), Liveness: broken == liveness,
+		})
+	}
 }
 
-func (w *world) failed(f Failure) {
-	f.At = timeOf(w.now)
-	w.digest.Text(tagFailure, f.Invariant)
-	if len(w.failures) < maxFailures {
-		w.failures = append(w.failures, f)
+// excuse notes that something was stuck and had to be.
+func (w *world) excuse(text string) {
+	if len(w.excused) < maxFailures && !slices.Contains(w.excused, text) {
+		w.excused = append(w.excused, text)
 	}
 }
 
@@ -229,58 +277,5 @@ const (
 	tagNode
 )
 
-// config is the configuration of the node's engine in its latest life.
-func (w *world) config(n *node) tickonce.Config {
-	e := w.scenario.Engine
-	c := tickonce.Config{
-		Clock: storeClock{w}, Seed: max(e.Seed, 1), Owner: fmt.Sprintf("process-%d.%d", n.index+1, n.lives),
-		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
-	}
-	if len(w.nodes) > 1 {
-		c.Poll = time.Second
-	}
-	if e.ClockRepair == RepairRearm {
-		c.ClockRepair = tickonce.RepairRearm
-	}
-	return c
-}
-
-// restore makes the store anew from what the disk has.
-func (w *world) restore(from Restart) {
-	switch from {
-	case FromNothing:
-		w.disk = disk{}
-	case FromSnapshot:
-		w.disk.log = nil
-	}
-	e, recovery, err := memengine.Open(tickonce.Config{Clock: storeClock{w}},
-		memengine.Durable{Snapshot: w.disk.snapshot, Log: w.disk.log, Journal: &w.disk})
-	if err != nil {
-		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
-	}
-	w.digest.Int(tagRestore, int64(from))
-	if recovery.Torn != "" || recovery.Invalid > 0 {
-		w.fail("11 durable", "", fmt.Sprintf("restored with %+v", recovery))
-	}
-	w.truth.restored(e.Store())
-}
-
-// snapshot writes the state to the disk, and begins a new log.
-func (w *world) snapshot() {
-	if w.truth.open {
-		w.disk = disk{snapshot: w.bytes()}
-	}
-	w.at(w.now.Add(w.scenario.Engine.SnapshotEvery.Milliseconds()), event{kind: snapshotDue})
-}
-
-// bytes is the store's state in canonical bytes.
-func (w *world) bytes() []byte {
-	b, err := w.truth.memory.Snapshot()
-	if err != nil {
-		panic(fmt.Sprintf("sim: no snapshot: %v", err))
-	}
-	return b
-}
-
-// ctx is never cancelled: a node that goes away takes no more steps.
+// ctx is never cancelled: a process that goes away takes no more steps.
 var ctx = context.Background()

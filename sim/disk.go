@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
+)
+
+// disk is what outlives the processes and their store. It is kept where a
+// fault will have it read.
+type disk struct {
+	kept     bool
+	snapshot []byte // the latest that was due, nil: the empty store
+	base     []byte // a state not older than that, which the log continues
+	log      []byte
+	left     []byte // the state that the next opening must find; nil: an empty one
+}
+
+// maxLog is how long the log grows, in bytes, before it gives way to a newer
+// base.
+const maxLog = 16 << 20
+
+// Append implements [memengine.Journal].
+func (d *disk) Append(record []byte) error {
+	d.log = append(d.log, record...)
+	return nil
+}
+
+// open opens the store with what the disk has. It must be the state that was
+// left there (invariant 11).
+func (w *world) open() {
+	durable := memengine.Durable{Snapshot: w.disk.base, Log: w.disk.log}
+	if w.disk.kept {
+		durable.Journal = &w.disk
+	}
+	e, recovery, err := memengine.Open(tickonce.Config{Clock: storeClock{w}}, durable)
+	if err != nil {
+		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
+	}
+	if recovery.Torn != "" || recovery.Invalid > 0 {
+		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
+	}
+	w.truth.opened(e.Store())
+	if w.disk.left != nil && !bytes.Equal(w.disk.left, w.truth.bytes()) {
+		w.fail(durability, "", "the store opened in another state than it was left in")
+	}
+	w.disk.left = nil
+}
+
+// lose takes from the disk what does not outlive a crash.
+func (d *disk) lose(restart Restart) {
+	switch restart {
+	case FromSnapshot:
+		d.base, d.log, d.left = d.snapshot, nil, d.snapshot
+	case FromNothing:
+		*d = disk{kept: d.kept}
+	}
+}
+
+// close takes the store away, with the state that is left of it.
+func (w *world) close(restart Restart) {
+	if w.truth.open {
+		w.disk.left = w.truth.bytes()
+		w.truth.open = false
+	}
+	w.disk.lose(restart)
+}
+
+// snapshot writes the state to the disk.
+func (w *world) snapshot() {
+	if w.truth.open && w.disk.kept {
+		w.disk.snapshot = w.truth.bytes()
+		w.disk.base, w.disk.log = w.disk.snapshot, nil
+	}
+	w.at(w.now.Add(w.scenario.Engine.SnapshotEvery.Milliseconds()), event{kind: snapshotDue})
+}
+
+// compact keeps the log short.
+func (w *world) compact() {
+	if len(w.disk.log) > maxLog && w.truth.open {
+		w.disk.base, w.disk.log = w.truth.bytes(), nil
+	}
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// sweep compares all rows of the store with the model (invariant 4), and
+// answers how many there are.
+func (t *truth) sweep() int64 {
+	if !t.open {
+		return 0
+	}
+	rows := int64(0)
+	t.eachSchedule(func(row *store.Schedule) {
+		rows++
+		if !t.isTrue(row) {
+			t.w.fail(rightRows, row.Name, "its row is not as it was written")
+		}
+	})
+	if known := int64(len(t.byID)); rows != known {
+		t.w.fail(rightRows, "", fmt.Sprintf("the store has %d schedules, it was given %d", rows, known))
+	}
+	open := int64(0)
+	for _, q := range t.queues {
+		rows += t.sweepQueue(q)
+		open += q.row.Pending + q.row.Claimed
+	}
+	if open != int64(len(t.jobs)) {
+		t.w.fail(oneState, "", fmt.Sprintf("the queues count %d open jobs, there are %d", open, len(t.jobs)))
+	}
+	return rows
+}
+
+func (t *truth) sweepQueue(q *trueQueue) (rows int64) {
+	counted := q.row
+	counted.NextClaimAt = 0
+	has := t.queueRow(q.row.Name)
+	if has != counted {
+		t.w.fail(conservation, "", fmt.Sprintf("queue %q counts %+v, its calls come to %+v", q.row.Name, has, counted))
+	}
+	if sum := has.Pending + has.Claimed + has.Dead + has.Done + has.Cancelled + has.Requeued + has.Purged; sum != has.Enqueued {
+		t.w.fail(conservation, "", fmt.Sprintf("queue %q: %d enqueued, %d accounted for", q.row.Name, has.Enqueued, sum))
+	}
+	var pending, claimed, dead int64
+	t.eachJob(q, func(row *store.Job) {
+		rows++
+		if row.State == store.Dead {
+			dead++
+			return
+		}
+		j := t.jobs[row.ID]
+		if row.State == store.Claimed {
+			claimed++
+		} else {
+			pending++
+		}
+		if j == nil || j.queue != q || j.claimed != (row.State == store.Claimed) || j.attempts != row.Attempts ||
+			j.boundary != row.FireAt || j.runAt != row.RunAt || j.claimed && j.deadline != row.Deadline {
+			t.w.fail(oneState, row.Schedule, jobOf(row.FireAt)+" is not as it was written")
+		}
+	})
+	if pending != q.row.Pending || claimed != q.row.Claimed || dead != q.row.Dead {
+		t.w.fail(oneState, "", fmt.Sprintf("queue %q keeps %d pending, %d claimed and %d dead jobs, there should be %d, %d and %d",
+			q.row.Name, pending, claimed, dead, q.row.Pending, q.row.Claimed, q.row.Dead))
+	}
+	return rows
+}

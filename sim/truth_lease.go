@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
+)
+
+// live reports whether the lease holds now (LK1, K2).
+func (t *truth) live() bool {
+	now := t.w.shown()
+	return t.lease.Term != 0 && now < t.lease.ExpiresAt && int64(t.lease.ExpiresAt-now) <= t.lease.TTLMS+slackMS
+}
+
+// holds reports whether l is the live lease.
+func (t *truth) holds(l store.Lease) bool {
+	return t.live() && t.lease.Owner == l.Owner && t.lease.Term == l.Term
+}
+
+// ledByOther reports whether a runner of another life or process leads.
+func (t *truth) ledByOther(n *node) bool {
+	return t.live() && !strings.HasPrefix(t.lease.Owner, n.owner+"/")
+}
+
+// Acquire watches [store.Store.Acquire] of the scheduler's lock (invariant 6).
+func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (store.Grant, error) {
+	live := t.live()
+	grant, err := t.Store.Acquire(ctx, lock, owner, ttlMS)
+	if err != nil {
+		return grant, err
+	}
+	term := grant.Lease.Term
+	switch {
+	case !grant.OK:
+		if !live || t.lease.Owner == owner {
+			t.w.fail(oneLease, "", fmt.Sprintf("%s was refused the lease that no other holds", owner))
+		}
+		return grant, nil
+	case live && t.lease.Owner != owner:
+		t.w.fail(oneLease, "", fmt.Sprintf("%s got the lease that %s holds until %s", owner, t.lease.Owner, text(t.lease.ExpiresAt)))
+	case live && (term != t.lease.Term || grant.Lease.ExpiresAt != t.lease.ExpiresAt):
+		t.w.fail(oneLease, "", fmt.Sprintf("%s got another lease than it holds", owner))
+	case !live && term <= t.term:
+		t.w.fail(termsRise, "", fmt.Sprintf("term %d was given after term %d", term, t.term))
+	}
+	t.w.coverage.sometimes(leaderChanged, t.leader != "" && t.leader != owner)
+	t.w.coverage.sometimes(leaseLapsed, t.leader == owner && term != t.lease.Term)
+	t.lease, t.term, t.leader = grant.Lease, max(t.term, term), owner
+	t.w.digest.Int(tagLease, int64(term))
+	t.w.digest.Text(tagLease, owner)
+	if n := t.w.acting; n.reply == faultstore.Pass {
+		n.leads, n.renewed = true, true
+		t.w.coverage.sometimes(twoLeaders, t.w.leaders() > 1)
+	}
+	return grant, nil
+}
+
+// leaders is how many processes believe to lead.
+func (w *world) leaders() int {
+	count := 0
+	for _, n := range w.nodes {
+		if n.leads {
+			count++
+		}
+	}
+	return count
+}
+
+// Renew watches [store.Store.Renew] (LK3).
+func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Grant, error) {
+	mine := t.holds(l)
+	grant, err := t.Store.Renew(ctx, l, ttlMS)
+	if err != nil {
+		return grant, err
+	}
+	if grant.OK != mine {
+		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, the lease is %+v", l.Owner, grant.OK, t.lease))
+	}
+	if grant.OK {
+		t.lease = grant.Lease
+	}
+	if n := t.w.acting; n.reply == faultstore.Pass {
+		n.leads, n.renewed, n.midTick = grant.OK, grant.OK, false
+	}
+	t.w.digest.Int(tagLease, int64(grant.Now))
+	return grant, nil
+}
+
+// Release watches [store.Store.Release].
+func (t *truth) Release(ctx context.Context, l store.Lease) (bool, error) {
+	mine := t.lease.Term != 0 && t.lease.Owner == l.Owner && t.lease.Term == l.Term
+	released, err := t.Store.Release(ctx, l)
+	if err != nil {
+		return released, err
+	}
+	if released && !mine {
+		t.w.fail(oneLease, "", fmt.Sprintf("%s released the lease of %s", l.Owner, t.lease.Owner))
+	}
+	if released {
+		t.lease = store.Lease{}
+	}
+	return released, nil
+}
