@@ -77,14 +77,14 @@ func (c *changes) empty() bool {
 }
 
 // recorded reports whether the changes belong in the journal (D6): not a
-// renewal, and not the scheduler's lease, but its term.
+// renewal, and not the scheduler's lease, but its term. A lease that is granted
+// has a new term.
 func (c *changes) recorded(last sequences) bool {
 	if c.op == opRenew {
 		return false
 	}
 	return c.last != last ||
 		len(c.removed)+len(c.put)+len(c.gone)+len(c.turned)+len(c.born)+len(c.queues) > 0 ||
-		slices.ContainsFunc(c.granted, func(l store.Lease) bool { return l.Lock != schedulerLock }) ||
 		slices.ContainsFunc(c.dropped, func(lock string) bool { return lock != schedulerLock })
 }
 

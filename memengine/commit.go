@@ -146,7 +146,7 @@ func (w *batchWrite) remove(i int) store.Why {
 func (w *batchWrite) settle(i int) store.Why {
 	t := &w.b.Settles[i]
 	j := w.s.held(w.c, t.Job, t.Attempt)
-	if j == nil || j.staged != 0 {
+	if j == nil {
 		return store.ClaimLost
 	}
 	w.c.settle(j, t)

@@ -10,10 +10,10 @@ import (
 //
 // A pending or claimed job that can be handed out one day, that is with
 // ReadyAt < DoomedAt, is in waiting or in come, according to whether its
-// ReadyAt has come; the first of both is the queue's NextClaimAt. Of those in
-// come, the ones that are not doomed are in ready, in the order of claims.
-// Each claim first puts this right for its now (K4). Every job with a DoomedAt
-// is in doom.
+// ReadyAt has come; the first of both is the queue's NextClaimAt. Those in come
+// are in ready as well, in the order of claims, until a claim finds them
+// doomed. Each claim first puts this right for its now (K4). Every job with a
+// DoomedAt is in doom.
 type queue struct {
 	store.Queue // NextClaimAt is not kept up
 
@@ -159,30 +159,21 @@ func (q *queue) judge(now store.Instant) {
 	for j := q.waiting.top(); j != nil && j.ReadyAt() <= now; j = q.waiting.top() {
 		q.waiting.pop()
 		q.come.push(j)
+		q.ready.push(j)
 		q.passed = max(q.passed, j.ReadyAt())
-		if !q.doomed(j, now) {
-			q.ready.push(j)
-		}
 	}
 }
 
 // nextReady takes out the first job in the order of claims, or answers nil.
-// Those that have been doomed meanwhile are left to doom.
+// Those that are doomed are left to doom.
 func (q *queue) nextReady(now store.Instant) *job {
 	for len(q.ready.rows) > 0 {
-		if j := q.ready.pop(); !q.doomed(j, now) {
+		j := q.ready.pop()
+		doomed := j.DoomedAt()
+		if now < doomed {
 			return j
 		}
+		q.passed = max(q.passed, doomed)
 	}
 	return nil
-}
-
-// doomed reports whether a job in come is doomed.
-func (q *queue) doomed(j *job, now store.Instant) bool {
-	at := j.DoomedAt()
-	if at > now {
-		return false
-	}
-	q.passed = max(q.passed, at)
-	return true
 }

@@ -127,3 +127,26 @@ func TestAQueueIsKeptWhileItIsNeeded(t *testing.T) {
 	require.Zero(t, s.queues.Len())
 	require.Zero(t, s.last.job)
 }
+
+// The parts of a batch are written in their order: a key that a settle frees
+// is free for an insert.
+func TestQU12AKeyIsFreeOnceItsJobHasEnded(t *testing.T) {
+	for to, existing := range map[store.State]bool{store.Done: false, store.Dead: false, store.Pending: true} {
+		c := &clock{now: 100}
+		s := newStore(c.read, store.Limits{}, nil)
+		insert(t, s, store.Insert{Key: "k"})
+		_, _ = claim(t, s, 1)
+		in := store.Insert{Queue: "q", Key: "k", Stamps: stamps}
+		got := commit(t, s, store.Batch{
+			Settles: []store.Settle{{Job: 1, Attempt: 1, To: to}},
+			Inserts: []store.Insert{in, in},
+		}).Inserts
+		want := store.Inserted{Job: 2, Existing: existing}
+		if existing {
+			want.Job = 1
+		}
+		require.Equal(t, want, got[0])
+		require.Equal(t, store.Inserted{Job: want.Job, Existing: true}, got[1])
+		checkIndexes(t, s, c.now)
+	}
+}

@@ -2,6 +2,7 @@ package memengine
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -89,6 +90,87 @@ func TestDueSeesWhatComesBeforeItsRun(t *testing.T) {
 	require.Equal(t, []string{"b", "d", "x"}, names())
 	put(t, s, row("c", 10), row("z", 5), row("y", 30), row("later", 60))
 	require.Equal(t, []string{"z", "b", "c", "d", "x", "y"}, names())
+	put(t, s, row("a tie with the last", 30))
+	require.Equal(t, []string{"z", "b", "c", "d", "a tie with the last", "x", "y"}, names())
+}
+
+// A row that came back to an instant has two keys for it, of which one is
+// stale.
+func TestDueAnswersARowOnce(t *testing.T) {
+	c := &clock{now: 50}
+	s := newStore(c.read, store.Limits{}, nil)
+	r := put(t, s, row("a", 20))[0]
+	for _, at := range []store.Instant{30, 20, store.None, 20} {
+		g := store.Guard{Name: "a", ID: r.ID, Rev: r.Rev}
+		r.DueAt = at
+		r = commit(t, s, store.Batch{Puts: []store.Put{{Guard: g, Row: r}}}).Puts[0]
+	}
+	require.Len(t, s.due.keys, 4)
+	d, err := s.Due(ctx, make([]store.Schedule, 2))
+	require.NoError(t, err)
+	require.Equal(t, store.Due{N: 1, Now: 50, Next: store.None}, d)
+	checkIndexes(t, s, c.now)
+}
+
+func TestT3ASecondMoveOfARowIsStale(t *testing.T) {
+	c := &clock{now: 50}
+	s := newStore(c.read, store.Limits{}, nil)
+	r := put(t, s, row("a", 20))[0]
+	g, err := s.Acquire(ctx, schedulerLock, "o", 100)
+	require.NoError(t, err)
+	m := store.Move{ID: r.ID, Rev: r.Rev, Cursor: 60, DueAt: 60, Fires: 1}
+	tick := store.Tick{By: g.Lease, Now: 50, Moves: []store.Move{m, m}, Fires: []store.Fire{{Move: 0}, {Move: 1}}}
+	held, err := s.Advance(ctx, &tick)
+	require.NoError(t, err)
+	require.True(t, held)
+	require.Equal(t, store.Moved, tick.Moves[0].Outcome)
+	require.Equal(t, store.Stale, tick.Moves[1].Outcome)
+	require.Equal(t, []store.Fire{{Move: 0, Job: 1}, {Move: 1}}, tick.Fires)
+	checkIndexes(t, s, c.now)
+}
+
+func TestByIDFollowsAMap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var x byID[int64]
+	want := map[int64]*int64{}
+	next := int64(1)
+	for range 20_000 {
+		switch rng.IntN(4) {
+		case 0, 1: // the next ids, with gaps
+			next += rng.Int64N(rng.Int64N(200) + 1)
+			id := next
+			next++
+			x.put(id, &id)
+			want[id] = &id
+		default: // most of a stretch goes
+			from := rng.Int64N(next)
+			for id := range maps.Keys(want) {
+				if id >= from && id < from+100 && rng.IntN(3) > 0 {
+					x.drop(id)
+					delete(want, id)
+				}
+			}
+		}
+		if rng.IntN(50) > 0 {
+			continue
+		}
+		require.Equal(t, len(want), x.n)
+		ids := slices.Sorted(maps.Keys(want))
+		from := rng.Int64N(next + 1)
+		i, _ := slices.BinarySearch(ids, from)
+		for row := range x.from(from) {
+			require.Same(t, want[ids[i]], row)
+			i++
+		}
+		require.Len(t, ids, i)
+		require.Same(t, want[from], x.find(from))
+		if len(ids) > 0 {
+			require.Equal(t, ids[len(ids)-1], x.lastID())
+		}
+		for _, l := range x.leaves {
+			require.Positive(t, l.live)
+		}
+	}
 }
 
 func TestD6TheSchedulersLockIsTheEngines(t *testing.T) {
