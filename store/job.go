@@ -147,7 +147,8 @@ type Filter struct {
 }
 
 // Queue is what a store knows of one queue: the jobs it keeps, and counters of
-// all that ever happened. At every instant (invariant 4)
+// all that ever happened. A queue is there from its first job on, and stays. At
+// every instant (invariant 4)
 //
 //	Enqueued = Pending + Claimed + Dead + Done + Cancelled + Requeued + Purged
 type Queue struct {

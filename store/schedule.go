@@ -19,7 +19,7 @@ type Schedule struct {
 	Payload []byte
 
 	Stamps    Stamps
-	ExpiresMS int64 // a fired job expires this long after its fire; 0: never
+	ExpiresMS int64 // a fired job expires this long after its RunAt, the tick's now; 0: never
 	CatchUp   CatchUp
 
 	Anchor Instant // the grid is Anchor + k·interval, k ≥ 0
