@@ -19,6 +19,9 @@ import (
 // any index would take eight times as long. The best of many short stretches
 // is compared, so that a busy machine does not matter.
 func TestC132RemovalIsNotLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second, and minutes under the race detector")
+	}
 	const stretch = 125
 	best := func(n int) time.Duration {
 		s, _ := filled(t, n, func(i int) store.Instant { return store.Instant(i) })

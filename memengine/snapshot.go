@@ -3,6 +3,7 @@ package memengine
 import (
 	"strconv"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -16,7 +17,8 @@ const (
 )
 
 // SnapshotError says that a snapshot or a journal's log cannot be restored. It
-// is damaged or, if Newer, was written by a later version.
+// is damaged or, if Newer, was written by a later version. It matches
+// [tickonce.ErrSnapshot].
 type SnapshotError struct {
 	Journal bool  // the log, not the snapshot
 	Offset  int64 // in bytes, of what is wrong
@@ -35,6 +37,9 @@ func (e *SnapshotError) Error() string {
 	}
 	return what + " is " + how + ": at byte " + strconv.FormatInt(e.Offset, 10) + ": " + e.Reason
 }
+
+// Is makes the error match [tickonce.ErrSnapshot].
+func (e *SnapshotError) Is(target error) bool { return target == tickonce.ErrSnapshot }
 
 // Snapshot answers the rows as bytes: the same state gives the same bytes
 // (D1). The scheduler's lease is no part of it, but the sequence of terms is

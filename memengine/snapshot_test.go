@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -91,6 +92,7 @@ func TestD1ANewerSnapshotIsRefused(t *testing.T) {
 	var newer *SnapshotError
 	require.ErrorAs(t, err, &newer)
 	require.True(t, newer.Newer)
+	require.ErrorIs(t, err, tickonce.ErrSnapshot)
 	require.EqualError(t, err, "snapshot is newer than this version: at byte 8: version 2")
 }
 
