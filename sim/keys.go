@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -42,13 +43,23 @@ var queueKeys = []key[Queue]{
 	{"workers", func(q *Queue) value { return numberValue[int]{n: &q.Workers, most: MaxWorkers, always: true} }},
 }
 
+var catchUpWords = []string{
+	CatchUpAll: "all", CatchUpLatest: "latest", CatchUpGrace: "grace", CatchUpNone: "none",
+}
+
+// String is the policy's word in scenario files.
+func (c CatchUp) String() string {
+	if int(c) < len(catchUpWords) {
+		return catchUpWords[c]
+	}
+	return fmt.Sprintf("catch-up(%d)", uint8(c))
+}
+
 var scheduleKeys = []key[Schedule]{
 	{"every", func(s *Schedule) value { return everyValue{&s.Spec} }},
 	{"queue", func(s *Schedule) value { return nameValue{"queue name", &s.Queue} }},
 	{"catch-up", func(s *Schedule) value {
-		return wordValue[CatchUp]{&s.CatchUp, []string{
-			CatchUpAll: "all", CatchUpLatest: "latest", CatchUpGrace: "grace", CatchUpNone: "none",
-		}}
+		return wordValue[CatchUp]{&s.CatchUp, catchUpWords}
 	}},
 	{"anchor", func(s *Schedule) value { return instantValue{&s.Anchor} }},
 	{"handler", func(s *Schedule) value { return handlerValue{&s.Handler} }},

@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
+)
+
+// MaxRunOn is how many boundaries [Explain] runs on for after the outage.
+const MaxRunOn = 100_000
+
+// fewBoundaries is how many it runs on for if the question does not say.
+const fewBoundaries = 3
+
+// Question asks what becomes of one schedule that nobody runs for a while.
+type Question struct {
+	Spec    string
+	From    time.Time     // when it is registered; zero: [DefaultStart]
+	Down    time.Duration // how long nobody runs it from then on
+	Jump    time.Duration // by how much the clock jumps after that
+	CatchUp CatchUp
+	For     time.Duration // how long it is run after that; 0: three boundaries
+}
+
+// Set sets from, down, jump, policy or for to what the text says, in the
+// grammar of scenario files; a jump may do without its sign.
+func (q *Question) Set(name, text string) error {
+	var v value
+	switch name {
+	case "from":
+		v = instantValue{&q.From}
+	case "down":
+		v = durationValue{d: &q.Down, orZero: true}
+	case "jump":
+		if text != "" && '0' <= text[0] && text[0] <= '9' {
+			text = "+" + text
+		}
+		v = offsetValue{&q.Jump}
+	case "policy":
+		v = wordValue[CatchUp]{&q.CatchUp, catchUpWords}
+	case "for":
+		v = durationValue{d: &q.For}
+	default:
+		panic("sim: a question has no " + name)
+	}
+	if r := v.parse(text); r != nil {
+		return fmt.Errorf("found %s, want %s%s", r.found, r.allowed, strings.TrimSuffix("; "+r.hint, "; "))
+	}
+	return nil
+}
+
+// Explanation tells what became of the schedule. Its instants are the clock's.
+type Explanation struct {
+	Spec     string
+	Interval time.Duration
+	From     time.Time
+	Tick     time.Time // the first tick
+	Passages []Passage // in the order of what happened; in a tick in that of the boundaries
+	Notes    []Note
+	Fired    int64 // those that were caught up, too
+	Skipped  int64
+	Next     time.Time // the boundary that comes next
+}
+
+// Passage is a run of boundaries, an interval apart, that had the same fate
+// for the same reason.
+type Passage struct {
+	Fate        Fate
+	First, Last time.Time
+	Count       int64
+	MaxLate     time.Duration // of the first, by the clock
+	MinLate     time.Duration // of the last
+	Note
+}
+
+// Note is a rule of the contract and what it says here.
+type Note struct{ Rule, Text string }
+
+// Fate is what became of a boundary.
+type Fate uint8
+
+// The fates.
+const (
+	Fired    Fate = iota // on time
+	CaughtUp             // fired, but late
+	Skipped              // dropped unfired
+)
+
+var fateWords = [...]string{Fired: "fired", CaughtUp: "caught-up", Skipped: "skipped"}
+
+func (f Fate) String() string { return fateWords[f] }
+
+// Explain has the engine run the schedule of the question and tells what it
+// did. The engine decides; how long the outage was makes no difference to the
+// cost. The errors are [tickonce.ErrInvalidSpec] and
+// [tickonce.ErrInvalidOption], for a question that runs on for more than
+// [MaxRunOn] boundaries, too.
+func Explain(q Question) (*Explanation, error) {
+	if q.From.IsZero() {
+		q.From = DefaultStart
+	}
+	x := explainer{question: &q, clock: q.From}
+	engine, err := memengine.New(tickonce.Config{Clock: &x, Seed: 1, Owner: "explain", Observer: x.observe})
+	if err != nil {
+		return nil, err
+	}
+	x.engine = engine
+	schedule, err := engine.Schedule(ctx, "explained", q.Spec, "explained", nil, tickonce.ScheduleOptions{CatchUp: catchUpPolicies[q.CatchUp]})
+	if err != nil {
+		return nil, err
+	}
+	spec, err := tickonce.ParseSpec(q.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if n := q.For / spec.Interval(); n > MaxRunOn {
+		return nil, &tickonce.OptionError{Option: "for", Problem: fmt.Sprintf(
+			"is %s, want at most %s, in which %s has %d boundaries", formatDuration(q.For),
+			formatDuration(MaxRunOn*spec.Interval()), q.Spec, MaxRunOn)}
+	}
+	if q.Jump > 0 && q.Down > math.MaxInt64-q.Jump {
+		return nil, &tickonce.OptionError{Option: "jump", Problem: fmt.Sprintf(
+			"is %s after %s, want at most 106751d in all", formatDuration(q.Jump), formatDuration(q.Down))}
+	}
+	x.window = schedule.Options.CatchUp.Window
+	x.told = Explanation{Spec: q.Spec, Interval: spec.Interval(), From: q.From, Next: schedule.Next}
+	x.told.Tick = q.From.Add(q.Down).Add(q.Jump)
+	x.runner = engine.NewRunner()
+	if err := x.run(); err != nil {
+		return nil, err
+	}
+	return &x.told, nil
+}
+
+// explainer steps one runner from boundary to boundary. It is the engine's
+// clock.
+type explainer struct {
+	question *Question
+	clock    time.Time
+	engine   *memengine.Engine
+	runner   *tickonce.Runner
+	window   time.Duration // of the policy, resolved
+	told     Explanation
+}
+
+func (x *explainer) Now() time.Time { return x.clock }
+
+func (*explainer) After(time.Duration) <-chan time.Time { return storeClock{}.After(0) }
+
+func (x *explainer) run() error {
+	if err := x.tick(x.told.Tick); err != nil {
+		return err
+	}
+	if x.question.Jump < 0 && x.told.Fired+x.told.Skipped == 0 {
+		x.told.Notes = append(x.told.Notes, Note{"K1", "after a step back nothing is due before the next boundary comes again"})
+	}
+	end := x.told.Tick.Add(x.question.For)
+	for n := 0; !x.told.Next.IsZero(); n++ {
+		if x.question.For == 0 && n == fewBoundaries || x.question.For > 0 && x.told.Next.After(end) {
+			break
+		}
+		if err := x.tick(x.told.Next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tick steps the runner at an instant until it rests.
+func (x *explainer) tick(at time.Time) error {
+	x.clock = at
+	for {
+		next, report, err := x.runner.Step(ctx)
+		if err != nil {
+			return err
+		}
+		for passed := range report.Passed() {
+			x.tell(report, &passed)
+		}
+		if next.After(at) {
+			return nil
+		}
+	}
+}
+
+// tell adds the passages of a tick.
+func (x *explainer) tell(report *tickonce.Report, passed *tickonce.Passed) {
+	var passages []Passage
+	for fire := range report.Fires() {
+		passages = x.extend(passages, x.fired(fire.Boundary))
+	}
+	for _, skip := range passed.Skips {
+		passages = append(passages, Passage{
+			Fate: Skipped, First: skip.First, Last: skip.Last, Count: skip.Count,
+			MaxLate: x.clock.Sub(skip.First), MinLate: x.clock.Sub(skip.Last), Note: x.whySkipped(skip.Reason),
+		})
+		x.told.Skipped += skip.Count
+	}
+	x.told.Fired += int64(passed.Fired)
+	x.told.Next = passed.Next
+	slices.SortFunc(passages, func(a, b Passage) int { return a.First.Compare(b.First) })
+	for _, p := range passages {
+		x.told.Passages = x.extend(x.told.Passages, p)
+	}
+}
+
+// extend adds a passage, to the last one if it goes on with it.
+func (x *explainer) extend(passages []Passage, p Passage) []Passage {
+	if last := len(passages) - 1; last >= 0 {
+		l := &passages[last]
+		if l.Fate == p.Fate && l.Note == p.Note && l.Last.Add(x.told.Interval).Equal(p.First) {
+			l.Last, l.MinLate, l.Count = p.Last, p.MinLate, l.Count+p.Count
+			return passages
+		}
+	}
+	return append(passages, p)
+}
+
+func (x *explainer) fired(boundary time.Time) Passage {
+	late := x.clock.Sub(boundary)
+	p := Passage{Fate: CaughtUp, First: boundary, Last: boundary, Count: 1, MaxLate: late, MinLate: late}
+	if p.Note = x.whyCaughtUp(); late == 0 {
+		p.Fate, p.Note = Fired, Note{"T2", "due at that very instant: one job is enqueued"}
+	}
+	return p
+}
+
+func (x *explainer) whyCaughtUp() Note {
+	switch x.question.CatchUp {
+	case CatchUpLatest:
+		return Note{"T14", "policy latest: of what was missed only the newest fires"}
+	case CatchUpGrace:
+		return Note{"T14", "policy grace: what is at most " + formatDuration(x.window) + " late fires, oldest first, 64 at most"}
+	case CatchUpNone:
+		return Note{"T14", "policy none: still within the on-time window of " + formatDuration(x.window)}
+	default:
+		return Note{"T5", "what was missed fires oldest first, 64 at most in one tick"}
+	}
+}
+
+func (x *explainer) whySkipped(reason string) Note {
+	if reason == "cap" {
+		return Note{"T6", "beyond the 64 of one tick: dropped for good, then on to the first boundary after now"}
+	}
+	switch x.question.CatchUp {
+	case CatchUpLatest:
+		return Note{"T14", "policy latest: not the newest of what was missed"}
+	case CatchUpGrace:
+		return Note{"T14", "policy grace: more than " + formatDuration(x.window) + " late"}
+	case CatchUpNone:
+		return Note{"T14", "policy none: nothing is caught up; one boundary fires if at most " + formatDuration(x.window) + " late"}
+	default:
+		return Note{"T14", "dropped by the catch-up policy"}
+	}
+}
+
+func (x *explainer) observe(e tickonce.Event) {
+	if e.Kind == tickonce.EventCursorAhead {
+		x.told.Notes = append(x.told.Notes, Note{"T11", "reported as cursor_ahead: a clock that was ahead set the next boundary, and it stays unless repaired"})
+	}
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce"
+)
+
+// afterStart is a time after the default start.
+func afterStart(d time.Duration) time.Time { return DefaultStart.Add(d) }
+
+// untold are the passages without their words.
+func untold(told *Explanation) []Passage {
+	var list []Passage
+	for _, p := range told.Passages {
+		p.Text = ""
+		list = append(list, p)
+	}
+	return list
+}
+
+func passage(fate Fate, rule string, first, last time.Duration, count int64, maxLate, minLate time.Duration) Passage {
+	return Passage{
+		Fate: fate, First: afterStart(first), Last: afterStart(last), Count: count, MaxLate: maxLate, MinLate: minLate, Note: Note{Rule: rule},
+	}
+}
+
+func TestExplain(t *testing.T) {
+	const s, m, h = time.Second, time.Minute, time.Hour
+	for _, c := range []struct {
+		name     string
+		question Question
+		want     []Passage
+		fired    int64
+		skipped  int64
+		next     time.Duration
+	}{
+		{
+			"on time", Question{Spec: "@every 5m"},
+			[]Passage{passage(Fired, "T2", 5*m, 15*m, 3, 0, 0)}, 3, 0, 20 * m,
+		},
+		{
+			"T6: past the 64 it skips, and keeps the grid", Question{Spec: "@every 7s", Down: 10 * m},
+			[]Passage{
+				passage(CaughtUp, "T5", 7*s, 448*s, 64, 593*s, 152*s),
+				passage(Skipped, "T6", 455*s, 595*s, 21, 145*s, 5*s),
+				passage(Fired, "T2", 602*s, 616*s, 3, 0, 0),
+			},
+			67, 21, 623 * s,
+		},
+		{
+			"T7: exactly 64 are due", Question{Spec: "@every 1s", Down: 64*s + 500*time.Millisecond, For: s},
+			[]Passage{
+				passage(CaughtUp, "T5", s, 64*s, 64, 63*s+500*time.Millisecond, 500*time.Millisecond),
+				passage(Fired, "T2", 65*s, 65*s, 1, 0, 0),
+			},
+			65, 0, 66 * s,
+		},
+		{
+			"a boundary at the end of the outage is on time", Question{Spec: "@every 1h", Down: 2 * h, For: m},
+			[]Passage{passage(CaughtUp, "T5", h, h, 1, h, h), passage(Fired, "T2", 2*h, 2*h, 1, 0, 0)}, 2, 0, 3 * h,
+		},
+		{
+			"T14: latest", Question{Spec: "@every 1h", Down: 3*h + m, CatchUp: CatchUpLatest, For: m},
+			[]Passage{
+				passage(Skipped, "T14", h, 2*h, 2, 2*h+m, h+m),
+				passage(CaughtUp, "T14", 3*h, 3*h, 1, m, m),
+			},
+			1, 2, 4 * h,
+		},
+		{
+			"T14: grace drops the old ones and the cap the new ones", Question{Spec: "@every 1s", Down: 10 * m, CatchUp: CatchUpGrace, For: time.Millisecond},
+			[]Passage{
+				passage(Skipped, "T14", s, 479*s, 479, 599*s, 121*s),
+				passage(CaughtUp, "T14", 480*s, 543*s, 64, 120*s, 57*s),
+				passage(Skipped, "T6", 544*s, 600*s, 57, 56*s, 0),
+			},
+			64, 536, 601 * s,
+		},
+		{
+			"T14: none, and none on time", Question{Spec: "@every 1m", Down: 2*m + 11*s, CatchUp: CatchUpNone, For: s},
+			[]Passage{passage(Skipped, "T14", m, 2*m, 2, 71*s, 11*s)}, 0, 2, 3 * m,
+		},
+		{
+			"K1: a jump forward is caught up like an outage", Question{Spec: "@every 1h", Jump: 90 * m, For: 30 * m},
+			[]Passage{passage(CaughtUp, "T5", h, h, 1, 30*m, 30*m), passage(Fired, "T2", 2*h, 2*h, 1, 0, 0)}, 2, 0, 3 * h,
+		},
+		{
+			"K1: after a step back the same boundary comes once", Question{Spec: "@every 1h", Down: 30 * m, Jump: -20 * m, For: h},
+			[]Passage{passage(Fired, "T2", h, h, 1, 0, 0)}, 1, 0, 2 * h,
+		},
+		{
+			"nothing comes", Question{Spec: "@every 1d", Down: h, For: h}, nil, 0, 0, 24 * h,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			told, err := Explain(c.question)
+			require.NoError(t, err)
+			require.Equal(t, c.want, untold(told))
+			require.Equal(t, c.fired, told.Fired)
+			require.Equal(t, c.skipped, told.Skipped)
+			require.Equal(t, afterStart(c.next), told.Next)
+		})
+	}
+}
+
+// TestExplainT9AnyGap asks for gaps that cannot be walked through.
+func TestExplainT9AnyGap(t *testing.T) {
+	const longest = 106_751 * 24 * time.Hour
+	for name, q := range map[string]Question{
+		"down":      {Spec: "@every 1s", Down: longest},
+		"a jump":    {Spec: "@every 1s", Jump: longest},
+		"half each": {Spec: "@every 1s", Down: longest / 2, Jump: longest / 2},
+	} {
+		told, err := Explain(q)
+		require.NoError(t, err, name)
+		require.Equal(t, int64(64+3), told.Fired, name)
+		require.Equal(t, int64(longest/time.Second)-64, told.Skipped, name)
+		require.Equal(t, afterStart(longest+4*time.Second), told.Next, name)
+	}
+
+	told, err := Explain(Question{Spec: "@every 106751d"})
+	require.NoError(t, err)
+	require.Equal(t, int64(3), told.Fired)
+}
+
+func TestExplainNotes(t *testing.T) {
+	rules := func(q Question) (rules []string) {
+		told, err := Explain(q)
+		require.NoError(t, err)
+		for _, n := range told.Notes {
+			rules = append(rules, n.Rule)
+		}
+		return rules
+	}
+	require.Nil(t, rules(Question{Spec: "@every 1h", Down: 9 * time.Hour}))
+	require.Equal(t, []string{"K1"}, rules(Question{Spec: "@every 1h", Jump: -time.Minute}))
+	require.Equal(t, []string{"T11", "K1"}, rules(Question{Spec: "@every 1h", Jump: -9 * time.Hour}))
+}
+
+func TestExplainRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		question Question
+		is       error
+		says     string
+	}{
+		{"a bad spec", Question{Spec: "@daily"}, tickonce.ErrInvalidSpec, `write "@every 1d"`},
+		{
+			"too many boundaries to run on", Question{Spec: "@every 1s", For: (MaxRunOn + 1) * time.Second},
+			tickonce.ErrInvalidOption, "for is 1d3h46m41s, want at most 1d3h46m40s",
+		},
+		{
+			"an outage longer than a duration", Question{Spec: "@every 1s", Down: 100_000 * 24 * time.Hour, Jump: 100_000 * 24 * time.Hour},
+			tickonce.ErrInvalidOption, "jump is 100000d after 100000d, want at most 106751d in all",
+		},
+	} {
+		_, err := Explain(c.question)
+		require.ErrorIs(t, err, c.is, c.name)
+		require.ErrorContains(t, err, c.says, c.name)
+	}
+	_, err := Explain(Question{Spec: "@every 1s", For: MaxRunOn * time.Second})
+	require.NoError(t, err)
+}
+
+func TestQuestionSet(t *testing.T) {
+	var q Question
+	for name, text := range map[string]string{
+		"from": "2026-03-29T01:30:00+01:00", "down": "1h30m", "jump": "8h", "policy": "none", "for": "2d",
+	} {
+		require.NoError(t, q.Set(name, text), name)
+	}
+	require.Equal(t, Question{
+		From: time.Date(2026, 3, 29, 0, 30, 0, 0, time.UTC), Down: 90 * time.Minute, Jump: 8 * time.Hour,
+		CatchUp: CatchUpNone, For: 48 * time.Hour,
+	}, q)
+	require.NoError(t, q.Set("jump", "-8h"))
+	require.Equal(t, -8*time.Hour, q.Jump)
+
+	require.EqualError(t, q.Set("policy", "newest"), `found "newest", want one of all, latest, grace, none; did you mean "latest"?`)
+	require.EqualError(t, q.Set("down", "-1h"), `found "-1h", want a duration such as 250ms, 70s, 1h30m or 14d`)
+	require.Panics(t, func() { _ = q.Set("until", "1h") })
+}

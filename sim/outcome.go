@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tickonce/tickonce/internal/core"
+)
+
+// Outcome is the result as a text to record in a scenario file, below the line
+// "----": line by line what a person would look at, and the digest of all the
+// rest. Equal runs have equal outcomes.
+func (r *Result) Outcome() string {
+	var b strings.Builder
+	write := func(what string, words ...string) {
+		fmt.Fprintf(&b, "%-8s %s\n", what, strings.Join(words, " "))
+	}
+	write("verdict", r.Verdict.String())
+	for i := range r.Schedules {
+		s := &r.Schedules[i]
+		words := []string{
+			quote(s.Name), fmt.Sprintf("boundaries=%d fires=%d skipped=%d", s.Boundaries, s.Fired, s.Skipped),
+		}
+		for _, reason := range reasonWords {
+			if n := s.SkipReasons[reason]; n > 0 {
+				words = append(words, fmt.Sprintf("%s=%d", reason, n))
+			}
+		}
+		if s.Quarantined > 0 {
+			words = append(words, fmt.Sprintf("quarantined=%d", s.Quarantined))
+		}
+		words = append(words, "max-late="+formatDuration(s.MaxLate))
+		write("schedule", words...)
+	}
+	for i := range r.Queues {
+		q := &r.Queues[i]
+		words := []string{quote(q.Name), fmt.Sprintf("enqueued=%d done=%d dead=%d pending=%d claimed=%d cancelled=%d",
+			q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled)}
+		if q.Forgotten > 0 {
+			words = append(words, fmt.Sprintf("forgotten=%d", q.Forgotten))
+		}
+		write("queue", words...)
+	}
+	for i := range r.Faults {
+		write("fault", fmt.Sprintf("%d effect=%d", i+1, r.Faults[i].Effect))
+	}
+	for _, f := range r.Failures {
+		write("failure", quote(f.Invariant), quote(f.Schedule), quote(f.Detail))
+	}
+	for _, text := range slices.Concat(r.Unmet, r.Excused) {
+		write("note", quote(text))
+	}
+	for _, m := range r.Coverage.Marks() {
+		if m.Reached > 0 {
+			write("mark", fmt.Sprintf("%s=%d", m.ID, m.Reached))
+		}
+	}
+	write("digest", r.Digest.String())
+	return b.String()
+}
+
+// reasonWords are the reasons for a skip.
+var reasonWords = []string{core.SkipPause.String(), core.SkipPolicy.String(), core.SkipCap.String()}

@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOutcome(t *testing.T) {
+	r := Result{
+		Verdict: Safety, Digest: 0xabc,
+		Schedules: []ScheduleResult{
+			{Name: "report", Boundaries: 5, Fired: 5},
+			{
+				Name: "a name", Boundaries: 9, Fired: 3, Skipped: 6,
+				SkipReasons: map[string]int64{"policy": 2, "cap": 3, "pause": 1}, Quarantined: 4, MaxLate: 90 * time.Second,
+			},
+		},
+		Queues:   []QueueResult{{Name: "mail", Enqueued: 8, Done: 4, Dead: 1, Pending: 2, Claimed: 1}, {Name: "ops", Enqueued: 2, Forgotten: 2}},
+		Faults:   []FaultResult{{Effect: 2}},
+		Failures: []Failure{{Invariant: "1 fires once", Schedule: "report", Detail: "again"}},
+		Unmet:    []string{"expected this"},
+		Excused:  []string{"stuck\nhere"},
+	}
+	r.Coverage.sometimes(capHit, true)
+	r.Coverage.sometimes(skipped, false)
+	require.Equal(t, `verdict  safety
+schedule report boundaries=5 fires=5 skipped=0 max-late=0s
+schedule "a name" boundaries=9 fires=3 skipped=6 pause=1 policy=2 cap=3 quarantined=4 max-late=1m30s
+queue    mail enqueued=8 done=4 dead=1 pending=2 claimed=1 cancelled=0
+queue    ops enqueued=2 done=0 dead=0 pending=0 claimed=0 cancelled=0 forgotten=2
+fault    1 effect=2
+failure  "1 fires once" report again
+note     "expected this"
+note     "stuck\nhere"
+mark     cap-hit=1
+digest   0000000000000abc
+`, r.Outcome())
+}
