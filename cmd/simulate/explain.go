@@ -1,0 +1,241 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+func newExplain() *cobra.Command {
+	var q sim.Question
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "explain SPEC",
+		Short: "Tell what a schedule does through an outage, boundary by boundary",
+		Long: `Tell what a schedule does through an outage, boundary by boundary.
+
+The schedule is registered at --from. With --down nobody runs it for so long
+from then on; with --jump the clock jumps after that. Then one tick catches up
+what the policy allows, and the schedule is run on for --for. The engine itself
+decides; rule ids such as T6 are those of docs/CONTRACT.md.
+
+A duration is a sum of whole numbers with units, the larger unit first: 90s,
+1h30m, 14d.`,
+		Example: `  simulate explain "@every 7s" --down 10m
+  simulate explain "@every 1h" --down 15h --policy latest
+  simulate explain "@every 5m" --from 2026-03-29T00:30:00Z --jump -8h --for 9h`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return fmt.Errorf("a spec is missing: write %s \"@every 5m\"", cmd.CommandPath())
+			case len(args) > 1:
+				return fmt.Errorf("%d arguments came, want one spec: quote it, as in %s %q", len(args), cmd.CommandPath(), strings.Join(args, " "))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Spec = args[0]
+			told, err := sim.Explain(q)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), explanationJSON(told))
+			}
+			writeExplanation(cmd.OutOrStdout(), &q, told)
+			return nil
+		},
+	}
+	for _, f := range []struct{ name, form, usage string }{
+		{"from", "TIME", "when the schedule is registered, in RFC 3339 (default 2026-01-01T00:00:00Z)"},
+		{"down", "DURATION", "how long nobody runs it from then on"},
+		{"jump", "DURATION", "by how much the clock jumps after that: 8h, or -8h back"},
+		{"policy", "WORD", "what is caught up: all, latest, grace or none (default all)"},
+		{"for", "DURATION", "how long it is run after that (default: three boundaries)"},
+	} {
+		cmd.Flags().Var(&setting{question: &q, name: f.name, form: f.form}, f.name, f.usage)
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	policies := cobra.FixedCompletions([]string{"all", "latest", "grace", "none"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("policy", policies); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+// setting is a flag that sets a part of a question.
+type setting struct {
+	question         *sim.Question
+	name, form, text string
+}
+
+func (s *setting) String() string { return s.text }
+func (s *setting) Type() string   { return s.form }
+func (s *setting) Set(text string) error {
+	s.text = text
+	if err := s.question.Set(s.name, text); err != nil {
+		return fmt.Errorf("--%s: %w", s.name, err)
+	}
+	return nil
+}
+
+// entry is one boundary, or a run of them where they are summed up.
+type entry struct {
+	passage *sim.Passage
+	first   int64 // within the passage
+	count   int64
+}
+
+// at is the i-th boundary of the entry.
+func (e entry) at(i int64, interval time.Duration) time.Time {
+	// Three intervals may be more than a time.Duration holds.
+	return time.UnixMilli(e.passage.First.UnixMilli() + (e.first+i)*interval.Milliseconds()).UTC()
+}
+
+// late is how late, by the clock, a boundary of the entry was met.
+func (e entry) late(i int64, interval time.Duration) time.Duration {
+	return e.passage.MaxLate - time.Duration(e.first+i)*interval
+}
+
+// entries lists the boundaries of the passages. Of a passage with more than most
+// only edge at each end are listed, and the others summed up.
+func entries(passages []sim.Passage, most, edge int64) []entry {
+	var list []entry
+	for i := range passages {
+		p := &passages[i]
+		single := func(from, to int64) {
+			for k := from; k < to; k++ {
+				list = append(list, entry{p, k, 1})
+			}
+		}
+		edge := edge
+		if p.Fate == sim.Skipped {
+			edge = 0
+		}
+		if p.Count <= most {
+			single(0, p.Count)
+			continue
+		}
+		single(0, edge)
+		list = append(list, entry{p, edge, p.Count - 2*edge})
+		single(p.Count-edge, p.Count)
+	}
+	return list
+}
+
+func writeExplanation(w io.Writer, q *sim.Question, told *sim.Explanation) {
+	policy := ""
+	if text := q.CatchUp.String(); q.CatchUp != sim.CatchUpAll {
+		policy = ", policy " + text
+	}
+	fmt.Fprintf(w, "%s, registered at %s%s\n%s\n\n", told.Spec, instant(told.From), policy, outage(q, told))
+	writeBoundaries(w, told)
+	for _, n := range told.Notes {
+		fmt.Fprintf(w, "%s: %s.\n", n.Rule, n.Text)
+	}
+	fmt.Fprintf(w, "%s.\n%s\n", tally(told), upcoming(told))
+}
+
+// outage says in words what the question has happen.
+func outage(q *sim.Question, told *sim.Explanation) string {
+	var parts []string
+	if q.Down > 0 {
+		parts = append(parts, "nobody runs it for "+span(q.Down))
+	}
+	if q.Jump > 0 {
+		parts = append(parts, "the clock jumps forward by "+span(q.Jump))
+	}
+	if q.Jump < 0 {
+		parts = append(parts, "the clock jumps back by "+span(-q.Jump))
+	}
+	if len(parts) == 0 {
+		return "it is run from then on"
+	}
+	return strings.Join(parts, ", then ") + "; the first tick is at " + instant(told.Tick)
+}
+
+func writeBoundaries(w io.Writer, told *sim.Explanation) {
+	const most, edge = 10, 2
+	var rows [][]string
+	for _, e := range entries(told.Passages, most, edge) {
+		p := e.passage
+		row := []string{clock(e.at(0, told.Interval)), "", "", fateText[p.Fate], p.Rule}
+		if e.count > 1 {
+			end := e.at(e.count-1, told.Interval)
+			row[0] += " .. " + clockAfter(end, e.at(0, told.Interval))
+			row[1] = number(e.count)
+		}
+		if p.Fate != sim.Fired {
+			row[2] = span(e.late(0, told.Interval))
+			if e.count > 1 {
+				row[2] += " .. " + span(e.late(e.count-1, told.Interval))
+			}
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		fmt.Fprint(w, "No boundary came.\n\n")
+		return
+	}
+	writeTable(w, []column{
+		{"boundary (UTC)", words},
+		{"count", numbers},
+		{"late by", words},
+		{"fate", words},
+		{"rule", words},
+	}, rows, nil)
+	fmt.Fprintln(w)
+	var reasons []string
+	for _, p := range told.Passages {
+		line := fmt.Sprintf("%s (%s): %s", fateText[p.Fate], p.Rule, p.Text)
+		if !slices.Contains(reasons, line) {
+			reasons = append(reasons, line)
+			fmt.Fprintln(w, line)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+var fateText = [...]string{sim.Fired: "on time", sim.CaughtUp: "late", sim.Skipped: "skipped"}
+
+// clock is an instant for people.
+func clock(t time.Time) string {
+	return strings.TrimSuffix(strings.Replace(instant(t), "T", " ", 1), "Z")
+}
+
+// clockAfter is clock without the date, if that is the one of before.
+func clockAfter(t, before time.Time) string {
+	day, time, _ := strings.Cut(clock(t), " ")
+	if strings.HasPrefix(clock(before), day+" ") {
+		return time
+	}
+	return day + " " + time
+}
+
+func tally(told *sim.Explanation) string {
+	var late int64
+	for _, p := range told.Passages {
+		if p.Fate == sim.CaughtUp {
+			late += p.Count
+		}
+	}
+	text := fmt.Sprintf("%s fired", count(told.Fired, "boundary", "boundaries"))
+	if late > 0 {
+		text += fmt.Sprintf(", %s of them late", number(late))
+	}
+	return text + fmt.Sprintf("; %s skipped", number(told.Skipped))
+}
+
+func upcoming(told *sim.Explanation) string {
+	if told.Next.IsZero() {
+		return "No boundary comes any more."
+	}
+	return fmt.Sprintf("The next boundary is %s; the grid is still %s + k·%s.", instant(told.Next), instant(told.From), span(told.Interval))
+}

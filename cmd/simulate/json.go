@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// instantOrNull is null for the zero time.
+func instantOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := instant(t)
+	return &s
+}
+
+type runObject struct {
+	Scenario    string            `json:"scenario"`
+	Seed        uint64            `json:"seed"`
+	Verdict     sim.Verdict       `json:"verdict"`
+	Digest      string            `json:"digest"`
+	SimulatedMS int64             `json:"simulated_ms"`
+	Events      int64             `json:"events"`
+	Schedules   []scheduleObject  `json:"schedules"`
+	Queues      []queueObject     `json:"queues"`
+	Faults      []faultObject     `json:"faults"`
+	Violations  []violationObject `json:"violations"`
+	Coverage    map[string]int64  `json:"coverage"`
+}
+
+type scheduleObject struct {
+	Name        string           `json:"name"`
+	Spec        string           `json:"spec"`
+	Queue       string           `json:"queue"`
+	Boundaries  int64            `json:"boundaries"`
+	Fired       int64            `json:"fired"`
+	Skipped     int64            `json:"skipped"`
+	SkipReasons map[string]int64 `json:"skip_reasons"`
+	Quarantined int64            `json:"quarantined"`
+	MaxLateMS   int64            `json:"max_late_ms"`
+	FirstFireAt *string          `json:"first_fire_at"`
+	LastFireAt  *string          `json:"last_fire_at"`
+}
+
+type queueObject struct {
+	Name      string `json:"name"`
+	Enqueued  int64  `json:"enqueued"`
+	Done      int64  `json:"done"`
+	Dead      int64  `json:"dead"`
+	Pending   int64  `json:"pending"`
+	Claimed   int64  `json:"claimed"`
+	Cancelled int64  `json:"cancelled"`
+}
+
+type faultObject struct {
+	Fault  string `json:"fault"`
+	AtMS   int64  `json:"at_ms"`
+	Effect int64  `json:"effect"`
+}
+
+// violationObject is a broken invariant, or an expectation that was not met.
+type violationObject struct {
+	Invariant string `json:"invariant"`
+	AtMS      int64  `json:"at_ms"` // from the start
+	Schedule  string `json:"schedule"`
+	Detail    string `json:"detail"`
+}
+
+// runJSON is what run --json prints.
+func runJSON(r *report) runObject {
+	o := runObject{
+		Scenario: r.file, Seed: r.Seed, Verdict: r.verdict, Digest: r.Digest.String(),
+		SimulatedMS: r.Simulated.Milliseconds(), Events: r.Events,
+		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Violations: []violationObject{},
+		Coverage: map[string]int64{},
+	}
+	for _, s := range r.Schedules {
+		reasons := s.SkipReasons
+		if reasons == nil {
+			reasons = map[string]int64{}
+		}
+		o.Schedules = append(o.Schedules, scheduleObject{
+			s.Name, s.Spec, s.Queue, s.Boundaries, s.Fired, s.Skipped, reasons, s.Quarantined,
+			s.MaxLate.Milliseconds(), instantOrNull(s.FirstFire), instantOrNull(s.LastFire),
+		})
+	}
+	for _, q := range r.Queues {
+		o.Queues = append(o.Queues, queueObject{q.Name, q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled})
+	}
+	for _, f := range r.Faults {
+		o.Faults = append(o.Faults, faultObject{f.Text, f.Fault.At.Milliseconds(), f.Effect})
+	}
+	for _, f := range r.Failures {
+		o.Violations = append(o.Violations, violationObject{f.Invariant, f.At.Sub(r.start()).Milliseconds(), f.Schedule, f.Detail})
+	}
+	for _, detail := range r.unmet() {
+		o.Violations = append(o.Violations, violationObject{Invariant: "expectation", AtMS: r.Simulated.Milliseconds(), Detail: detail})
+	}
+	for _, m := range r.Coverage.Marks() {
+		o.Coverage[m.ID] = m.Reached
+	}
+	return o
+}
+
+type explanationObject struct {
+	Spec       string           `json:"spec"`
+	IntervalMS int64            `json:"interval_ms"`
+	From       string           `json:"from"`
+	Boundaries []boundaryObject `json:"boundaries"`
+	Fired      int64            `json:"fired"`
+	Skipped    int64            `json:"skipped"`
+	Next       *string          `json:"next"`
+	Notes      []string         `json:"notes,omitempty"`
+}
+
+// boundaryObject is a boundary or, with count and last, a run of them.
+type boundaryObject struct {
+	At     string `json:"at"`
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+	LateMS int64  `json:"late_ms"`
+	Count  int64  `json:"count,omitempty"`
+	Last   string `json:"last,omitempty"`
+}
+
+// explanationJSON is what explain --json prints. A run of more boundaries than
+// a tick can fire is summed up.
+func explanationJSON(told *sim.Explanation) explanationObject {
+	const most = 64
+	o := explanationObject{
+		Spec: told.Spec, IntervalMS: told.Interval.Milliseconds(), From: instant(told.From),
+		Boundaries: []boundaryObject{}, Fired: told.Fired, Skipped: told.Skipped, Next: instantOrNull(told.Next),
+	}
+	for _, e := range entries(told.Passages, most, 0) {
+		p := e.passage
+		b := boundaryObject{
+			At: instant(e.at(0, told.Interval)), Action: p.Fate.String(), Reason: p.Rule + ": " + p.Text,
+		}
+		if p.Fate != sim.Fired {
+			b.LateMS = e.late(0, told.Interval).Milliseconds()
+		}
+		if e.count > 1 {
+			b.Count, b.Last = e.count, instant(e.at(e.count-1, told.Interval))
+		}
+		o.Boundaries = append(o.Boundaries, b)
+	}
+	for _, n := range told.Notes {
+		o.Notes = append(o.Notes, n.Rule+": "+n.Text)
+	}
+	return o
+}

@@ -1,0 +1,116 @@
+// Command simulate runs schedules in virtual time, through outages, and tells
+// what became of every boundary. Package sim describes its scenario files.
+//
+//	simulate run FILE        run a scenario and judge it
+//	simulate explain SPEC    what one schedule does through an outage
+//
+// The exit code is that of the verdict:
+//
+//	0  pass
+//	1  usage or bad input
+//	2  safety: an invariant broken, an expectation or the recorded outcome not met
+//	3  liveness: what was due did not happen in time
+//	4  nondeterministic
+//	5  vacuous
+//	6  budget: more events than a run may take
+//	7  a handler crashed
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+func main() { os.Exit(simulate(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// simulate runs the command and returns its exit code.
+func simulate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return sim.Pass.ExitCode()
+	}
+	var failed *failure
+	if errors.As(err, &failed) {
+		return failed.verdict.ExitCode()
+	}
+	var mistakes *sim.Mistakes
+	if errors.As(err, &mistakes) {
+		fmt.Fprintln(stderr, printableLines(mistakes.Error()))
+	} else {
+		fmt.Fprintf(stderr, "%s: %s\n", cmd.CommandPath(), printableLines(err.Error()))
+	}
+	return sim.BadInput.ExitCode()
+}
+
+// failure is the verdict of a run that has been reported.
+type failure struct{ verdict sim.Verdict }
+
+func (f *failure) Error() string { return f.verdict.String() }
+
+const exitCodes = `Exit codes: 0 pass · 1 usage or bad input · 2 safety, which an expectation or
+recorded outcome that is not met counts as · 3 liveness · 4 nondeterministic ·
+5 vacuous · 6 budget · 7 handler crash`
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "simulate",
+		Short: "Run schedules in virtual time, through outages",
+		Long: `Run schedules in virtual time, through outages, and tell what became of every
+boundary, the instants at which a schedule is due.
+
+` + exitCodes,
+		Example: `  simulate run examples/scenarios/regional-outage.sim
+  simulate explain "@every 7s" --down 10m`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newRun(), newExplain())
+	return root
+}
+
+// flagError says of a bad flag what to write instead.
+func flagError(cmd *cobra.Command, err error) error {
+	var value interface {
+		GetValue() string
+		Unwrap() error
+	}
+	if errors.As(err, &value) {
+		return value.Unwrap()
+	}
+	var name interface{ GetSpecifiedName() string }
+	if errors.As(err, &name) && cmd.Flags().Lookup(name.GetSpecifiedName()) == nil {
+		if near := nearestFlag(cmd, name.GetSpecifiedName()); near != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// nearestFlag has cobra, which finds the nearest command, find the nearest
+// flag.
+func nearestFlag(cmd *cobra.Command, name string) string {
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for word := range strings.FieldsSeq(cmd.Flags().FlagUsages()) {
+		if flag, ok := strings.CutPrefix(word, "--"); ok {
+			flags.AddCommand(&cobra.Command{Use: flag, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	near := flags.SuggestionsFor(name)
+	if len(near) == 0 {
+		return ""
+	}
+	return near[0]
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var rewriteScripts = flag.Bool("rewrite", false, "write what the commands print into the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"simulate": main})
+}
+
+// TestScripts runs the command as a user does. What it prints stands in the
+// scripts, to be read as a user would.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		UpdateScripts:       *rewriteScripts,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"mask":  mask,
+		},
+	})
+}
+
+// exits runs a command that has to end with the code: exits CODE COMMAND ARG…
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		code = exit.ExitCode()
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// mask writes the standard output without what differs from machine to
+// machine, or with every change of the engine, to a file: mask FILE
+func mask(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile("stdout")
+	for _, m := range []struct{ pattern, by string }{
+		{`in [0-9a-z]+: [0-9,]+ seconds per second, [0-9,]+ events`, "in WALL: N seconds per second, N events"},
+		{`digest [0-9a-f]{16}`, "digest HEX"},
+		{`"digest": "[0-9a-f]{16}"`, `"digest": "HEX"`},
+		{`"events": [0-9]+`, `"events": N`},
+	} {
+		text = regexp.MustCompile(m.pattern).ReplaceAllString(text, m.by)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o666))
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+func TestRewriteIsWholeOrNothing(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.sim")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o640))
+
+	require.NoError(t, rewrite(path, "old", "new"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(text))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+	files, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+
+	require.Error(t, rewrite(filepath.Join(folder, "b.sim"), "old", "new"))
+	files, err = os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+}
+
+// result is a run of nothing, to be filled.
+func result(verdict sim.Verdict) *report {
+	return &report{
+		Result: &sim.Result{Verdict: verdict, Simulated: time.Hour}, scenario: &sim.Scenario{For: time.Hour},
+		file: "a.sim", wall: time.Millisecond, verdict: verdict,
+	}
+}
+
+func written(t *testing.T, r *report) string {
+	var b strings.Builder
+	require.NoError(t, r.write(&b))
+	return b.String()
+}
+
+func TestReportSaysWhatEachVerdictMeans(t *testing.T) {
+	for v := sim.Pass; v <= sim.HandlerCrash; v++ {
+		require.NotEmpty(t, verdictText[v], v.String())
+		require.Contains(t, written(t, result(v)), "verdict: "+v.String()+"\n  ")
+	}
+	require.Len(t, verdictText, int(sim.HandlerCrash)+1)
+}
+
+func TestReportShowsViolations(t *testing.T) {
+	r := result(sim.Safety)
+	r.Failures = []sim.Failure{{
+		Invariant: "1 fires once", At: sim.DefaultStart.Add(90 * time.Second), Schedule: "report\x1b", Detail: "fired again\x1b[2J",
+	}}
+	r.Excused = []string{"nobody was there"}
+	text := written(t, r)
+	require.Contains(t, text, `1 fires once  +1m30s  report\x1b  fired again\x1b[2J`+"\n")
+	require.Contains(t, text, "a rule that holds whatever happens was broken\n  excused: nobody was there\n")
+	require.True(t, strings.HasSuffix(text, "\ndigest 0000000000000000\n"))
+
+	o := runJSON(r)
+	require.Equal(t, []violationObject{{"1 fires once", 90_000, "report\x1b", "fired again\x1b[2J"}}, o.Violations)
+}
+
+func TestReportCutsLongLists(t *testing.T) {
+	r := result(sim.Pass)
+	for range 101 {
+		r.Schedules = append(r.Schedules, sim.ScheduleResult{Name: "a", Spec: "@every 1m", Fired: 1000})
+	}
+	text := written(t, r)
+	require.Equal(t, mostRows, strings.Count(text, "\na "))
+	require.Contains(t, text, "and 1 more, which --json lists\n")
+	require.Contains(t, text, "101 schedules")
+	require.Contains(t, text, "101,000")
+	require.Len(t, runJSON(r).Schedules, 101)
+}
+
+func TestReportNamesTheEffectOfEachFault(t *testing.T) {
+	for kind := sim.FaultDown; kind <= sim.FaultHandlerFails; kind++ {
+		f := sim.FaultResult{Fault: sim.Fault{Kind: kind}}
+		require.Equal(t, "none", effect(f))
+		f.Effect = 2
+		require.Regexp(t, "^2 [a-z ]+$", effect(f))
+	}
+}
+
+func TestCompareFindsTheFirstDifference(t *testing.T) {
+	const head = "simulate v1\nrun 1h\n----\n"
+	r := result(sim.Pass)
+	same := r.Outcome()
+	for name, c := range map[string]struct {
+		recorded string
+		want     *difference
+	}{
+		"none is recorded": {"", nil},
+		"equal":            {same, nil},
+		"other line ends":  {strings.ReplaceAll(same, "\n", " \r\n"), nil},
+		"a line":           {strings.Replace(same, "pass", "liveness", 1), &difference{4, "verdict  liveness", "verdict  pass"}},
+		"one more":         {same + "more\n", &difference{6, "more", "(no line)"}},
+		"one less":         {"verdict  pass\n", &difference{5, "(no line)", "digest   0000000000000000"}},
+	} {
+		r := result(sim.Pass)
+		r.scenario.Outcome = c.recorded
+		r.compare(head + c.recorded)
+		require.Equal(t, c.want, r.difference, name)
+		require.Equal(t, c.want != nil, r.verdict == sim.Safety, name)
+	}
+
+	broken := result(sim.Liveness)
+	broken.scenario.Outcome = same
+	broken.compare(head + same)
+	require.Equal(t, sim.Liveness, broken.verdict, "the graver verdict stays")
+}
