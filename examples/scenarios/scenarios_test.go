@@ -1,0 +1,51 @@
+package scenarios_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+// TestScenarios runs each file twice: both runs are one and the same, meet
+// what the file expects, and come to its recorded outcome.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("*.sim")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			scenario, err := sim.Parse(file, string(text))
+			require.NoError(t, err)
+			require.NotEmpty(t, scenario.Expect)
+
+			first, err := sim.Run(scenario)
+			require.NoError(t, err)
+			require.Empty(t, first.Failures)
+			require.Empty(t, first.Unmet)
+			require.Equal(t, sim.Pass, first.Verdict)
+			require.Equal(t, scenario.Outcome, first.Outcome(), "if this is meant: simulate run --rewrite %s", file)
+
+			second, err := sim.Run(scenario)
+			require.NoError(t, err)
+			require.Equal(t, first, second)
+		})
+	}
+}
+
+// TestScenariosAreAsTheReadmeSays keeps the table of the files whole.
+func TestScenariosAreAsTheReadmeSays(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	files, err := filepath.Glob("*.sim")
+	require.NoError(t, err)
+	for _, file := range files {
+		require.Contains(t, string(readme), "["+file+"]("+file+")")
+	}
+}
