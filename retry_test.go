@@ -246,6 +246,34 @@ func TestR6SuccessResetsTheBudget(t *testing.T) {
 	}
 }
 
+// A tick that leaves more due is a success as well.
+func TestR6BacklogResetsTheBudgetAtEachTick(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1, Batch: 1}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r.schedule(name, "@every 10s", tickonce.ScheduleOptions{})
+		}
+		r.tick(0)
+		calls := 0
+		w.lose = func(op faultstore.Op) faultstore.Verdict {
+			if op.Method != faultstore.Advance {
+				return faultstore.Pass
+			}
+			if calls++; calls%4 == 0 {
+				return faultstore.Pass
+			}
+			return faultstore.LoseRequest
+		}
+		did := ticked{next: 10 * time.Second}
+		for did.next < 20*time.Second {
+			did = r.tick(did.next)
+			require.NoError(t, did.err)
+		}
+		require.Len(t, r.jobs("q"), 4)
+		require.Equal(t, 16, calls)
+	})
+}
+
 func TestR7ErrorNamesPhaseAndSchedule(t *testing.T) {
 	for _, c := range []struct {
 		method   faultstore.Method
