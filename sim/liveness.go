@@ -21,13 +21,18 @@ func (w *world) bound() int64 {
 	return 2*sliceMS + ttl + errorBackoffMS
 }
 
-// late checks that what is due since the clock showed that instant, or since
-// the true time from which somebody could attend to it, is not late.
-func (w *world) late(schedule, what string, due, from store.Instant, allowed int64) {
+// late is by how much longer than allowed something is due, 0 if it is not:
+// since the clock showed that instant, or since the true time from which
+// somebody could attend to it. What the faults delayed counts from their end.
+func (w *world) late(due, from store.Instant, allowed int64) int64 {
 	since := max(w.whenShown(due), from, w.quiet)
-	if late := int64(w.now - since); late > allowed {
-		w.fail(liveness, schedule, fmt.Sprintf("%s is late by %s after the faults, allowed are %s",
-			what, span(late), span(allowed)))
+	return max(int64(w.now-since)-allowed, 0)
+}
+
+func (w *world) failLate(schedule, what string, late int64) {
+	if late > 0 {
+		w.fail(liveness, schedule, fmt.Sprintf("%s is late by %s more than allowed, with no fault to blame", what,
+			time.Duration(late)*time.Millisecond))
 	}
 }
 
@@ -38,7 +43,9 @@ func (w *world) passes(s *trueSchedule) {
 	if s.row.Hold != nil {
 		allowed += heldMS
 	}
-	w.late(s.row.Name, "the boundary of "+text(s.row.Cursor), s.row.DueAt, w.start, allowed)
+	if late := w.late(s.row.DueAt, w.start, allowed); late > 0 {
+		w.failLate(s.row.Name, "the boundary of "+text(s.row.Cursor), late)
+	}
 }
 
 // judgeLiveness checks at the end that nothing is left that has been due for
@@ -52,7 +59,7 @@ func (w *world) judgeLiveness() {
 		s := &w.truth.schedules[i]
 		switch {
 		case !s.known:
-			w.late(s.scenario.Name, "its registration", store.MinInstant, w.quiet, w.bound())
+			w.failLate(s.scenario.Name, "its registration", w.late(store.MinInstant, w.quiet, w.bound()))
 		case s.row.DueAt > w.shown():
 		case leaderless:
 			w.excuse("boundaries were left because no runner runs any more")
@@ -73,7 +80,7 @@ func (w *world) judgeQueue(q *trueQueue) {
 		}
 		w.truth.eachJob(q, func(row *store.Job) {
 			if job := w.truth.jobs[row.ID]; job != nil && job.readyAt() <= w.shown() {
-				w.late(row.Schedule, jobOf(row.FireAt), job.readyAt(), worker.idle, w.bound())
+				w.failLate(row.Schedule, jobOf(row.FireAt), w.late(job.readyAt(), worker.idle, w.bound()))
 			}
 		})
 		return
@@ -82,6 +89,5 @@ func (w *world) judgeQueue(q *trueQueue) {
 
 func jobOf(boundary store.Instant) string { return "the job of " + text(boundary) }
 
-// text is an instant for people, span a duration.
+// text is an instant for people.
 func text(t store.Instant) string { return timeOf(t).Format("2006-01-02 15:04:05.999") }
-func span(ms int64) string        { return (time.Duration(ms) * time.Millisecond).String() }

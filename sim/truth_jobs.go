@@ -180,8 +180,8 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	t.w.coverage.sometimes(claimReclaimed, j.claimed)
 	t.w.digest.Int(tagClaim, j.schedule.index)
 	t.w.digest.Int(tagClaim, int64(j.boundary))
-	if worker := t.w.acting.claiming; worker != nil {
-		t.w.late(row.Schedule, jobOf(j.boundary), j.readyAt(), worker.idle, t.w.bound())
+	if late := t.w.late(j.readyAt(), t.w.acting.claiming.idle, t.w.bound()); late > 0 {
+		t.w.failLate(row.Schedule, jobOf(j.boundary), late)
 	}
 	*j.state()--
 	j.claimed, j.attempts, j.deadline = true, row.Attempts, row.Deadline

@@ -1,0 +1,576 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// liar is a store that lies where it has a function for it, each of which gets
+// the honest store.
+type liar struct {
+	store.Store
+	schedules func(store.Store, string, []store.Schedule) (int, store.Instant, error)
+	jobs      func(store.Store, store.Filter, []store.Job) (int, store.Instant, error)
+	queues    func(store.Store, string, []store.Queue) (int, store.Instant, error)
+	due       func(store.Store, []store.Schedule) (store.Due, error)
+	advance   func(store.Store, *store.Tick) (bool, error)
+	claim     func(store.Store, string, []store.Job) (store.Claim, error)
+	settle    func(store.Store, []store.Settle, []bool) (store.Instant, error)
+	acquire   func(store.Store, string, string, int64) (store.Grant, error)
+	renew     func(store.Store, store.Lease, int64) (store.Grant, error)
+	commit    func(store.Store, *store.Batch) (store.Committed, error)
+}
+
+func (l liar) Schedules(ctx context.Context, from string, dst []store.Schedule) (int, store.Instant, error) {
+	if l.schedules != nil {
+		return l.schedules(l.Store, from, dst)
+	}
+	return l.Store.Schedules(ctx, from, dst)
+}
+
+func (l liar) Jobs(ctx context.Context, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+	if l.jobs != nil {
+		return l.jobs(l.Store, f, dst)
+	}
+	return l.Store.Jobs(ctx, f, dst)
+}
+
+func (l liar) Queues(ctx context.Context, from string, dst []store.Queue) (int, store.Instant, error) {
+	if l.queues != nil {
+		return l.queues(l.Store, from, dst)
+	}
+	return l.Store.Queues(ctx, from, dst)
+}
+
+func (l liar) Due(ctx context.Context, dst []store.Schedule) (store.Due, error) {
+	if l.due != nil {
+		return l.due(l.Store, dst)
+	}
+	return l.Store.Due(ctx, dst)
+}
+
+func (l liar) Advance(ctx context.Context, t *store.Tick) (bool, error) {
+	if l.advance != nil {
+		return l.advance(l.Store, t)
+	}
+	return l.Store.Advance(ctx, t)
+}
+
+func (l liar) Claim(ctx context.Context, queue, worker string, dst []store.Job) (store.Claim, error) {
+	if l.claim != nil {
+		return l.claim(l.Store, queue, dst)
+	}
+	return l.Store.Claim(ctx, queue, worker, dst)
+}
+
+func (l liar) Settle(ctx context.Context, s []store.Settle, out []bool) (store.Instant, error) {
+	if l.settle != nil {
+		return l.settle(l.Store, s, out)
+	}
+	return l.Store.Settle(ctx, s, out)
+}
+
+func (l liar) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (store.Grant, error) {
+	if l.acquire != nil {
+		return l.acquire(l.Store, lock, owner, ttlMS)
+	}
+	return l.Store.Acquire(ctx, lock, owner, ttlMS)
+}
+
+func (l liar) Renew(ctx context.Context, lease store.Lease, ttlMS int64) (store.Grant, error) {
+	if l.renew != nil {
+		return l.renew(l.Store, lease, ttlMS)
+	}
+	return l.Store.Renew(ctx, lease, ttlMS)
+}
+
+func (l liar) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
+	if l.commit != nil {
+		return l.commit(l.Store, b)
+	}
+	return l.Store.Commit(ctx, b)
+}
+
+// tick is a liar that changes a tick before it is written.
+func tick(change func(*store.Tick)) liar {
+	return liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+		if len(t.Fires) > 0 {
+			change(t)
+		}
+		return s.Advance(ctx, t)
+	}}
+}
+
+// claim is a liar that changes a job after it was claimed.
+func claim(change func(*store.Job)) liar {
+	return liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+		c, err := s.Claim(ctx, queue, "liar", dst)
+		if c.N > 0 {
+			change(&dst[0])
+		}
+		return c, err
+	}}
+}
+
+// put is a liar that changes a schedule before it is written.
+func put(change func(*store.Schedule)) liar {
+	return liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+		for i := range b.Puts {
+			change(&b.Puts[i].Row)
+		}
+		return s.Commit(ctx, b)
+	}}
+}
+
+func granted(l store.Lease, now store.Instant) store.Grant {
+	l.ExpiresAt = now.Add(l.TTLMS)
+	return store.Grant{OK: true, Lease: l, Now: now}
+}
+
+func shownBy(s store.Store) store.Instant {
+	_, now, _ := s.Schedules(ctx, "", nil)
+	return now
+}
+
+// The scenarios in which lies are told, and in which the honest store passes.
+const (
+	calmHour = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q handler=ok:1s
+schedule b every=1m queue=q handler=ok:1s
+`
+	downFor90m = `simulate v1
+engine standby=yes
+run 4h
+schedule a every=1m queue=q
+schedule b every=7m queue=q catch-up=latest
+at 30m down for=90m30s
+`
+	lapsedLease = `simulate v1
+engine standby=yes
+run 1h
+schedule a every=1m queue=q
+at 10m30s clock-jump by=+5m
+`
+	failingJobs = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1h queue=q handler=fail attempts=2 backoff=2m
+`
+	slowJobs = `simulate v1
+engine standby=yes
+run 2h
+queue q workers=2
+schedule a every=1h queue=q handler=slow visibility=1m
+`
+	twoRunners = `simulate v1
+engine standby=yes runners=2
+run 30m
+schedule a every=1m queue=q
+`
+)
+
+// TestChecksHaveTeeth tells one lie at a time, below the truth or above it, and
+// demands that the check fails which is there for it.
+func TestChecksHaveTeeth(t *testing.T) {
+	const minute = 60_000
+	for _, c := range []struct {
+		lie    string
+		fails  invariant
+		text   string
+		below  liar
+		above  liar
+		opened func(store.Store) // at the second opening
+	}{
+		{
+			lie: "a boundary fires again in the next tick", fails: firesOnce, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Fires[0].Boundary -= minute }),
+		},
+		{
+			lie: "a boundary fires twice in one tick", fails: firesOnce, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Fires = slices.Insert(t.Fires, 1, t.Fires[0]); t.Moves[0].Fires++ }),
+		},
+		{
+			lie: "a boundary fires off the grid", fails: onGrid, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Fires[0].Boundary++ }),
+		},
+		{
+			lie: "a boundary fires early", fails: notEarly, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Fires[0].Boundary += minute }),
+		},
+		{
+			lie: "65 fire at once", fails: capHeld, text: downFor90m,
+			below: tick(func(t *store.Tick) {
+				for i := len(t.Fires) - 1; i >= 0; i-- {
+					if last := t.Fires[i]; t.Moves[last.Move].Fires == 64 {
+						last.Boundary += minute
+						t.Fires = append(t.Fires, last)
+						t.Moves[last.Move].Fires++
+					}
+				}
+			}),
+		},
+		{
+			lie: "a due boundary is dropped", fails: oneFate, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Moves[t.Fires[0].Move].Fires--; t.Fires = t.Fires[1:] }),
+		},
+		{
+			lie: "another boundary fires than the newest", fails: oneFate, text: downFor90m,
+			below: tick(func(t *store.Tick) {
+				for i := range t.Fires {
+					if f := &t.Fires[i]; t.Moves[f.Move].Cursor-f.Boundary == 7*minute && t.Now-f.Boundary > 10_000 {
+						f.Boundary -= 7 * minute
+					}
+				}
+			}),
+		},
+		{
+			lie: "a skip lands on now", fails: movesOn, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Moves[0].Cursor, t.Moves[0].DueAt = t.Now, t.Now }),
+		},
+		{
+			lie: "a skip passes a boundary that is not due", fails: movesOn, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Moves[0].Cursor += minute; t.Moves[0].DueAt += minute }),
+		},
+		{
+			lie: "a skip leaves the grid", fails: movesOn, text: downFor90m,
+			below: tick(func(t *store.Tick) { t.Moves[0].Cursor, t.Moves[0].DueAt = t.Now+minute, t.Now+minute }),
+		},
+		{
+			lie: "a held row moves its cursor", fails: holdsStill, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Moves[0].Hold = &store.Hold{Times: 1} }),
+		},
+		{
+			lie: "the fires of a tick are out of order", fails: fireOrder, text: calmHour,
+			below: tick(func(t *store.Tick) { slices.Reverse(t.Fires) }),
+		},
+		{
+			lie: "a tick rests on another now than its rows", fails: rightRows, text: calmHour,
+			below: tick(func(t *store.Tick) { t.Now++ }),
+		},
+		{
+			lie: "an unchanged row is stale", fails: revGuard, text: calmHour,
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				t.Moves[0].Rev += 100
+				defer func() { t.Moves[0].Rev -= 100 }()
+				return s.Advance(ctx, t)
+			}},
+		},
+		{
+			lie: "a tick is not written, but answered as if", fails: rightRows, text: calmHour,
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				for i := range t.Moves {
+					t.Moves[i].Outcome = store.Moved
+				}
+				return true, nil
+			}},
+		},
+		{
+			lie: "a job has the id of another", fails: oneState, text: calmHour,
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				for i := range t.Fires {
+					t.Fires[i].Job = 1
+				}
+				return held, err
+			}},
+		},
+		{
+			lie: "a due row is read as it is not", fails: rightRows, text: calmHour,
+			below: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+				due, err := s.Due(ctx, dst)
+				if due.N > 0 {
+					dst[0].Queue = "other"
+				}
+				return due, err
+			}},
+		},
+		{
+			lie: "a registration makes the past due", fails: notEarly, text: calmHour,
+			below: put(func(row *store.Schedule) { row.Cursor, row.DueAt = row.Cursor-minute, row.DueAt-minute }),
+		},
+		{
+			lie: "a registration moves a cursor back", fails: firesOnce, text: downFor90m,
+			above: liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
+				n, now, err := s.Schedules(ctx, from, dst)
+				for i := range dst[:n] {
+					dst[i].Payload = []byte("is written again")
+				}
+				return n, now, err
+			}},
+			below: put(func(row *store.Schedule) {
+				if row.ID != 0 {
+					row.Cursor, row.DueAt = row.Cursor-7*minute, row.DueAt-7*minute
+				}
+			}),
+		},
+		{
+			lie: "a cursor is put off the grid", fails: onGrid, text: calmHour,
+			below: put(func(row *store.Schedule) { row.Cursor++; row.DueAt++ }),
+		},
+		{
+			lie: "a policy is not the one asked for", fails: rightPolicy, text: calmHour,
+			below: put(func(row *store.Schedule) { row.CatchUp.Max = 1 }),
+		},
+		{
+			lie: "a row is written over a newer one", fails: revGuard, text: twoRunners,
+			above: liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
+				_, now, err := s.Schedules(ctx, from, dst)
+				return 0, now, err
+			}},
+			below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				var rows [1]store.Schedule
+				if n, _, _ := s.Schedules(ctx, b.Puts[0].Row.Name, rows[:]); n > 0 {
+					b.Puts[0].Guard.ID, b.Puts[0].Guard.Rev = rows[0].ID, rows[0].Rev
+					defer func() { b.Puts[0].Guard.ID, b.Puts[0].Guard.Rev = 0, 0 }()
+				}
+				return s.Commit(ctx, b)
+			}},
+		},
+		{
+			lie: "a live claim is handed out again", fails: oneClaim, text: slowJobs,
+			below: func() liar {
+				last := map[string]store.Job{}
+				return liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+					c, err := s.Claim(ctx, queue, "liar", dst)
+					if c.N == 0 && last[queue].ID != 0 {
+						dst[0], c.N = last[queue], 1
+					}
+					if last[queue] = (store.Job{}); c.N > 0 {
+						last[queue] = dst[0]
+					}
+					return c, err
+				}}
+			}(),
+		},
+		{
+			lie: "a claim lasts longer than its visibility", fails: oneClaim, text: calmHour,
+			below: claim(func(j *store.Job) { j.Deadline++ }),
+		},
+		{
+			lie: "an attempt is not counted", fails: attemptsHeld, text: calmHour,
+			below: claim(func(j *store.Job) { j.Attempts-- }),
+		},
+		{
+			lie: "a job comes from nowhere", fails: oneState, text: calmHour,
+			below: claim(func(j *store.Job) { j.ID += 1000 }),
+		},
+		{
+			lie: "a retried job is handed out before its time", fails: notEarly, text: failingJobs,
+			below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+				c, err := s.Claim(ctx, queue, "liar", dst)
+				if n, now, _ := s.Jobs(ctx, store.Filter{Queue: queue, State: store.Pending}, dst); c.N == 0 && n > 0 {
+					c.N = 1
+					dst[0].Attempts++
+					dst[0].Deadline = now.Add(dst[0].Stamps.VisibilityMS)
+				}
+				return c, err
+			}},
+		},
+		{
+			lie: "a job is tried again after its last attempt", fails: attemptsHeld, text: failingJobs,
+			below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+				for i := range settles {
+					settles[i].To, settles[i].DelayMS = store.Pending, minute
+				}
+				return s.Settle(ctx, settles, out)
+			}},
+		},
+		{
+			lie: "more jobs are buried than had to die", fails: oneState, text: calmHour,
+			below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+				c, err := s.Claim(ctx, queue, "liar", dst)
+				c.Buried++
+				return c, err
+			}},
+		},
+		{
+			lie: "a stale ack is accepted", fails: staleToken, text: slowJobs,
+			below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+				now, err := s.Settle(ctx, settles, out)
+				for i := range out {
+					out[i] = true
+				}
+				return now, err
+			}},
+		},
+		{
+			lie: "an ack in time is refused", fails: staleToken, text: calmHour,
+			below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+				return shownBy(s), nil
+			}},
+		},
+		{
+			lie: "a job is forgotten", fails: oneState, text: calmHour,
+			below: liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+				n, now, err := s.Jobs(ctx, f, dst)
+				return max(n-1, 0), now, err
+			}},
+		},
+		{
+			lie: "a queue counts one too many", fails: conservation, text: calmHour,
+			below: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
+				n, now, err := s.Queues(ctx, from, dst)
+				for i := range dst[:n] {
+					dst[i].Enqueued++
+				}
+				return n, now, err
+			}},
+		},
+		{
+			lie: "a schedule is forgotten", fails: rightRows, text: calmHour,
+			below: liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
+				n, now, err := s.Schedules(ctx, from, dst)
+				return min(n, 1), now, err
+			}},
+		},
+		{
+			lie: "an expired lease is renewed", fails: oneLease, text: lapsedLease,
+			below: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
+				return granted(l, shownBy(s)), nil
+			}},
+		},
+		{
+			lie: "a live lease is not renewed", fails: oneLease, text: calmHour,
+			below: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
+				return store.Grant{Now: shownBy(s)}, nil
+			}},
+		},
+		{
+			lie: "two runners get the lease", fails: oneLease, text: twoRunners,
+			below: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
+				return granted(store.Lease{Lock: lock, Owner: owner, Term: 7, TTLMS: ttlMS}, shownBy(s)), nil
+			}},
+		},
+		{
+			lie: "nobody gets the lease", fails: oneLease, text: calmHour,
+			below: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
+				return store.Grant{Now: shownBy(s)}, nil
+			}},
+		},
+		{
+			lie: "a term is given again", fails: termsRise, text: lapsedLease,
+			below: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
+				g, err := s.Acquire(ctx, lock, owner, ttlMS)
+				g.Lease.Term = 1
+				return g, err
+			}},
+		},
+		{
+			lie: "a tick without a live lease is written", fails: fence, text: lapsedLease,
+			above: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
+				_, err := s.Renew(ctx, l, ttlMS)
+				return granted(l, shownBy(s)), err
+			}},
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				by := t.By
+				defer func() { t.By = by }()
+				if g, _ := s.Acquire(ctx, by.Lock, by.Owner, by.TTLMS); g.OK {
+					t.By = g.Lease
+				}
+				return s.Advance(ctx, t)
+			}},
+		},
+		{
+			lie: "a tick under a live lease is refused", fails: fence, text: calmHour,
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) { return false, nil }},
+		},
+		{
+			lie: "a refused tick writes something", fails: failedWrite, text: lapsedLease,
+			above: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
+				_, err := s.Renew(ctx, l, ttlMS)
+				return granted(l, shownBy(s)), err
+			}},
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				if !held {
+					_, err = s.Acquire(ctx, "trace", "liar", minute)
+				}
+				return held, err
+			}},
+		},
+		{
+			lie: "a restart loses a schedule", fails: durability, text: downFor90m,
+			opened: func(s store.Store) {
+				var rows [1]store.Schedule
+				_, _, _ = s.Schedules(ctx, "", rows[:])
+				_, _ = s.Commit(ctx, &store.Batch{Removes: []store.Guard{{Name: rows[0].Name, ID: rows[0].ID, Rev: rows[0].Rev}}})
+			},
+		},
+		{
+			lie: "a runner ends although no other leads", fails: exits, text: strings.ReplaceAll(calmHour, "engine standby=yes\n", ""),
+			above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
+				return store.Grant{Now: shownBy(s)}, nil
+			}},
+		},
+		{
+			lie: "nothing is ever due", fails: liveness, text: calmHour,
+			above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+				due, err := s.Due(ctx, nil)
+				return store.Due{Now: due.Now, Next: store.None}, err
+			}},
+		},
+		{
+			lie: "a boundary is read as due five minutes late", fails: liveness, text: calmHour,
+			above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+				due, err := s.Due(ctx, dst)
+				if due.N > 0 && due.Now < dst[0].DueAt+5*minute {
+					return store.Due{Now: due.Now, Next: dst[0].DueAt + 5*minute}, err
+				}
+				return due, err
+			}},
+		},
+		{
+			lie: "a queue does not tell of its jobs", fails: liveness, text: failingJobs,
+			above: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
+				_, now, err := s.Queues(ctx, from, dst)
+				return 0, now, err
+			}},
+		},
+		{
+			lie: "a call fails by itself", fails: noError, text: calmHour,
+			above: liar{claim: func(store.Store, string, []store.Job) (store.Claim, error) {
+				return store.Claim{}, errors.New("no reason")
+			}},
+		},
+		{
+			lie: "a call panics", fails: panicked, text: calmHour,
+			below: liar{claim: func(store.Store, string, []store.Job) (store.Claim, error) { panic("no reason") }},
+		},
+	} {
+		t.Run(c.lie, func(t *testing.T) {
+			s, err := Parse("lies.sim", c.text)
+			require.NoError(t, err)
+			honest := run(&s, rig{budget: maxEvents})
+			require.Equal(t, Pass, honest.Verdict, honest.Failures)
+
+			openings := 0
+			r := run(&s, rig{
+				budget: 100_000,
+				below: func(s store.Store) store.Store {
+					if openings++; openings == 2 && c.opened != nil {
+						c.opened(s)
+					}
+					l := c.below
+					l.Store = s
+					return l
+				},
+				above: func(s store.Store) store.Store {
+					l := c.above
+					l.Store = s
+					return l
+				},
+			})
+			require.True(t, slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Invariant == string(c.fails) }),
+				"%s is broken, found were %+v, verdict %s", c.fails, r.Failures[:min(len(r.Failures), 3)], r.Verdict)
+		})
+	}
+}
