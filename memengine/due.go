@@ -93,6 +93,9 @@ func (d *dueIndex) read(now store.Instant, dst []store.Schedule) (n int, next st
 // fill moves rows from the heap to the run until it holds want of the rows due
 // at now, or all of them, and no row that is left behind ties with its last.
 func (d *dueIndex) fill(now store.Instant, want int) {
+	if len(d.run) > 2*d.inRun+64 {
+		d.compact()
+	}
 	for d.head < len(d.run) && d.run[d.head] == nil {
 		d.head++
 	}
@@ -176,16 +179,26 @@ func compare(a, b store.Instant) int {
 	return 0
 }
 
-// merge puts the run in order, whose parts before and from old on are.
-func (d *dueIndex) merge(old int) {
-	a := make([]*schedule, 0, old-d.head)
-	for _, row := range d.run[d.head:old] {
+// compact closes the gaps of the run.
+func (d *dueIndex) compact() {
+	kept := d.run[:0]
+	for _, row := range d.run {
 		if row != nil {
-			a = append(a, row)
+			kept = append(kept, row)
+			row.run = int32(len(kept))
 		}
 	}
+	clear(d.run[len(kept):])
+	d.run, d.head = kept, 0
+}
+
+// merge puts the run in order, whose parts before and from old on are.
+func (d *dueIndex) merge(old int) {
 	b := slices.Clone(d.run[old:])
-	d.run, d.head = d.run[:0], 0
+	d.run = d.run[:old]
+	d.compact()
+	a := slices.Clone(d.run)
+	d.run = d.run[:0]
 	for len(a)+len(b) > 0 {
 		from := &a
 		if len(a) == 0 || len(b) > 0 && byDue(b[0], a[0]) < 0 {

@@ -115,6 +115,29 @@ func TestDueAnswersARowOnce(t *testing.T) {
 	checkIndexes(t, s, c.now)
 }
 
+// A due row that nobody moves is read again and again, and what comes and goes
+// behind it leaves nothing.
+func TestDueForgetsWhatHasLeftItsRun(t *testing.T) {
+	c := &clock{now: 10}
+	s := newStore(c.read, store.Limits{}, nil)
+	put(t, s, row("stuck", 1), row("moved", 5))
+	g, err := s.Acquire(ctx, schedulerLock, "o", 1<<40)
+	require.NoError(t, err)
+	dst := make([]store.Schedule, 9)
+	for range 1000 {
+		d, err := s.Due(ctx, dst)
+		require.NoError(t, err)
+		require.Equal(t, 2, d.N)
+		require.Equal(t, "moved", dst[1].Name)
+		c.now += 10
+		m := store.Move{ID: dst[1].ID, Rev: dst[1].Rev, Cursor: c.now, DueAt: c.now}
+		_, err = s.Advance(ctx, &store.Tick{By: g.Lease, Now: d.Now, Moves: []store.Move{m}})
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(s.due.run), 70)
+	}
+	checkIndexes(t, s, c.now)
+}
+
 func TestT3ASecondMoveOfARowIsStale(t *testing.T) {
 	c := &clock{now: 50}
 	s := newStore(c.read, store.Limits{}, nil)
