@@ -23,7 +23,7 @@ func main() {
 func measure(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	sizes := flags.String("n", "10000,100000,1000000", "numbers of schedules, each from 1000 to 1000000")
-	repetitions := flags.Int("r", 25, "repetitions of each measurement")
+	repetitions := flags.Int("r", 15, "repetitions of each measurement")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	_ = flags.Parse(args) // exits on an error
 	var rows []row
