@@ -2,13 +2,15 @@ package store
 
 // Batch is a set of writes of which all or none happen (O7). Every guard is
 // judged against the rows as they are before the batch; then the parts are
-// written in the order of the fields, each in its own order. A schedule that
-// two elements write, or a job that two elements touch, is refused as if the
-// second had come too late.
+// written in the order of the fields, each in its own order. Room and keys are
+// judged as they are written: what settles, cancels and purges free is there
+// for inserts, but a remove frees no room for a put. A schedule that two
+// elements write, or a job that two elements touch, is refused as if the second
+// had come too late.
 type Batch struct {
 	Guards   []Guard  // schedules that were read and must still be so
 	Puts     []Put    // schedules to create, change or replace
-	Removes  []Guard  // schedules to remove
+	Removes  []Guard  // schedules to remove, each with an ID
 	Settles  []Settle // claims to end
 	Cancels  []JobRef // pending or claimed jobs to remove (QU7)
 	Requeues []JobRef // dead jobs to insert anew, see [Requeued] (QU11)

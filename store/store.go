@@ -12,7 +12,7 @@ type Store interface {
 	// Jobs reads jobs in id order.
 	Jobs(ctx context.Context, f Filter, dst []Job) (n int, now Instant, err error)
 
-	// Queues reads the queues that were ever used in name order, from the
+	// Queues reads the queues that ever had a job in name order, from the
 	// name from on (inclusive).
 	Queues(ctx context.Context, from string, dst []Queue) (n int, now Instant, err error)
 
