@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -49,8 +50,7 @@ A duration is a sum of whole numbers with units, the larger unit first: 90s,
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), explanationJSON(told))
 			}
-			writeExplanation(cmd.OutOrStdout(), &q, told)
-			return nil
+			return writeExplanation(cmd.OutOrStdout(), &q, told)
 		},
 	}
 	for _, f := range []struct{ name, form, usage string }{
@@ -130,30 +130,29 @@ func entries(passages []sim.Passage, most, edge int64) []entry {
 	return list
 }
 
-func writeExplanation(w io.Writer, q *sim.Question, told *sim.Explanation) {
-	policy := ""
-	if text := q.CatchUp.String(); q.CatchUp != sim.CatchUpAll {
-		policy = ", policy " + text
-	}
-	fmt.Fprintf(w, "%s, registered at %s%s\n%s\n\n", told.Spec, instant(told.From), policy, outage(q, told))
+// writeExplanation writes what is told for people.
+func writeExplanation(to io.Writer, q *sim.Question, told *sim.Explanation) error {
+	w := bufio.NewWriter(to)
+	fmt.Fprintf(w, "%s, registered at %s, policy %s\n%s\n\n", told.Spec, instant(told.From), q.CatchUp, outage(q, told))
 	writeBoundaries(w, told)
 	for _, n := range told.Notes {
 		fmt.Fprintf(w, "%s: %s.\n", n.Rule, n.Text)
 	}
 	fmt.Fprintf(w, "%s.\n%s\n", tally(told), upcoming(told))
+	return w.Flush()
 }
 
 // outage says in words what the question has happen.
 func outage(q *sim.Question, told *sim.Explanation) string {
 	var parts []string
 	if q.Down > 0 {
-		parts = append(parts, "nobody runs it for "+span(q.Down))
+		parts = append(parts, "nobody runs it for "+exact(q.Down))
 	}
 	if q.Jump > 0 {
-		parts = append(parts, "the clock jumps forward by "+span(q.Jump))
+		parts = append(parts, "the clock jumps forward by "+exact(q.Jump))
 	}
 	if q.Jump < 0 {
-		parts = append(parts, "the clock jumps back by "+span(-q.Jump))
+		parts = append(parts, "the clock jumps back by "+exact(-q.Jump))
 	}
 	if len(parts) == 0 {
 		return "it is run from then on"
@@ -237,5 +236,5 @@ func upcoming(told *sim.Explanation) string {
 	if told.Next.IsZero() {
 		return "No boundary comes any more."
 	}
-	return fmt.Sprintf("The next boundary is %s; the grid is still %s + k·%s.", instant(told.Next), instant(told.From), span(told.Interval))
+	return fmt.Sprintf("The next boundary is %s; the grid is still %s + k·%s.", instant(told.Next), instant(told.From), exact(told.Interval))
 }

@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 		Use:   "simulate",
 		Short: "Run schedules in virtual time, through outages",
 		Long: `Run schedules in virtual time, through outages, and tell what became of every
-boundary, the instants at which a schedule is due.
+boundary, which is an instant at which a schedule is due.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/regional-outage.sim

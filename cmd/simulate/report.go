@@ -45,7 +45,7 @@ func (r *report) unmet() []string {
 // write writes the report for people. Its last line is the digest.
 func (r *report) write(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	fmt.Fprintf(w, "%s: %s from %s, seed %d\n\n", printable(r.file), span(r.Simulated), instant(r.start()), r.Seed)
+	fmt.Fprintf(w, "%s: %s from %s, seed %d\n\n", printable(r.file), exact(r.scenario.For), instant(r.start()), r.Seed)
 	r.writeSchedules(w)
 	r.writeQueues(w)
 	r.writeFaults(w)
@@ -56,7 +56,7 @@ func (r *report) write(to io.Writer) error {
 		fmt.Fprintf(w, "  %s\n", printable(line))
 	}
 	fmt.Fprintf(w, "simulated %s in %s: %s seconds per second, %s\n",
-		span(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
+		exact(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
 	return w.Flush()
 }

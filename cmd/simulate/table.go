@@ -155,18 +155,29 @@ func count(n int64, one, many string) string {
 	return number(n) + " " + many
 }
 
-// span is a duration in its largest units: 1d2h3m, 15h, 250ms, 400d.
+// span is a duration in its largest units, to be read at a glance: 1d2h3m, 15h,
+// 250ms, 400d.
 func span(d time.Duration) string {
-	const day = 24 * time.Hour
+	switch {
+	case d.Abs() >= 1000*day:
+		return inUnits(d, 1)
+	case d.Abs() >= 100*day:
+		return inUnits(d, 2)
+	default:
+		return inUnits(d, 3)
+	}
+}
+
+// exact is a duration in all its units, down to the millisecond.
+func exact(d time.Duration) string { return inUnits(d, 5) }
+
+const day = 24 * time.Hour
+
+// inUnits is a duration in its largest unit and as many after that as make
+// most.
+func inUnits(d time.Duration, most int) string {
 	if d < 0 {
-		return "-" + span(-d)
-	}
-	left := 3 // units to show, fewer of them where they say less
-	if d >= 100*day {
-		left = 2
-	}
-	if d >= 1000*day {
-		left = 1
+		return "-" + inUnits(-d, most)
 	}
 	var s string
 	for _, u := range []struct {
@@ -175,11 +186,11 @@ func span(d time.Duration) string {
 	}{{"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}} {
 		n := d / u.unit
 		d -= n * u.unit
-		if n > 0 && left > 0 {
+		if n > 0 && most > 0 {
 			s += strconv.FormatInt(int64(n), 10) + u.name
 		}
 		if s != "" {
-			left--
+			most--
 		}
 	}
 	if s == "" {

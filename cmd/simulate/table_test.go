@@ -31,7 +31,6 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestSpan(t *testing.T) {
-	const day = 24 * time.Hour
 	for want, d := range map[string]time.Duration{
 		"0s":        0,
 		"1ms":       time.Millisecond,
@@ -49,6 +48,8 @@ func TestSpan(t *testing.T) {
 	} {
 		require.Equal(t, want, span(d))
 	}
+	require.Equal(t, "106751d23h47m16s854ms", exact(1<<63-1))
+	require.Equal(t, "0s", exact(0))
 }
 
 func TestNumber(t *testing.T) {
