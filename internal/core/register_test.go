@@ -252,6 +252,7 @@ func TestT11CursorAhead(t *testing.T) {
 		{"exactly two intervals before the cursor", nil, set + every - 2*every, false},
 		{"a millisecond more", nil, set + every - 2*every - 1, true},
 		{"back by 400 days", nil, set - 400*86_400_000, true},
+		{"set by the right clock, far ahead all the same", func(r *store.Schedule) { r.Cursor = set + 86_400_000 }, set, false},
 		{"set by the right clock: an anchor far ahead", func(r *store.Schedule) { r.Anchor = set + 86_400_000; r.Cursor = r.Anchor }, set, false},
 		{"an anchor far ahead, and a small step back", func(r *store.Schedule) { r.Anchor = set + 86_400_000; r.Cursor = r.Anchor }, set - 2, false},
 		{"paused", func(r *store.Schedule) { r.Paused = store.PausedByUser }, 0, false},
