@@ -264,6 +264,40 @@ func TestC134StopDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	}
 }
 
+// ending is a context that ends while it is asked for the n-th time.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+	left   int
+	ended  func()
+}
+
+func (e *ending) Err() error {
+	if e.left--; e.left == 0 {
+		e.cancel()
+		e.ended()
+	}
+	return e.Context.Err()
+}
+
+// The same wherever in the loop the context ends.
+func TestC134StopIsBoundedWhereverTheContextEnds(t *testing.T) {
+	for n := 1; n <= 30; n++ {
+		inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {
+			l.schedule("s", "@every 5s")
+			var err error
+			l.Engine, err = tickonce.New(hung{Store: l.store}, l.Engine.Config())
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			var at time.Duration
+			end := &ending{Context: ctx, cancel: cancel, left: n, ended: func() { at = l.now() }}
+			require.NoError(t, l.RunSchedules(end))
+			require.LessOrEqual(t, l.now()-at, time.Second)
+			require.Error(t, ctx.Err())
+		})
+	}
+}
+
 func TestR1LoopReturnsTheErrorThatOutlastsItsRetries(t *testing.T) {
 	inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {
 		l.failing(offline)
