@@ -128,6 +128,15 @@ func (q *queueModel) retry(j *modelJob, runAt int64) {
 	j.state, j.runAt, j.err = store.Pending, runAt, "failed"
 }
 
+// requeue puts a job with a new id in the place of a dead one.
+func (q *queueModel) requeue(dead, id tickonce.JobID, now int64) {
+	j := *q.find(dead)
+	q.counts.Requeued++
+	q.remove(dead)
+	j.id, j.key, j.attempts, j.runAt, j.expiresAt = id, "", 0, now, never
+	q.add(j)
+}
+
 // info is what is known of the queue. It wakes a worker at the first instant
 // at which it could claim something.
 func (q *queueModel) info() tickonce.QueueInfo {

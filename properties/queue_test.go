@@ -149,10 +149,7 @@ func (r *queueRun) requeue(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	r.model.counts.Requeued++
-	r.model.remove(id)
-	j.id, j.key, j.attempts, j.runAt, j.expiresAt = again, "", 0, r.now(), never
-	r.model.add(*j)
+	r.model.requeue(id, again, r.now())
 }
 
 func (r *queueRun) purge(t *rapid.T) {

@@ -173,6 +173,13 @@ func (w *world) rows() any {
 	return []any{w.schedules(), w.queues(), jobs}
 }
 
+// snapshot is all that a store in memory keeps, as bytes.
+func (w *world) snapshot() []byte {
+	b, err := w.store.(*memengine.Store).Snapshot()
+	require.NoError(w.t, err)
+	return b
+}
+
 // fired are the boundaries that became jobs, as "schedule boundary", sorted.
 // Jobs of the histories that are about fires are never claimed.
 func (w *world) fired() []string {
