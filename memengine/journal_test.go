@@ -197,3 +197,20 @@ func TestD6ARenewalIsNoRecord(t *testing.T) {
 	require.Equal(t, store.Instant(150), s.lease("l").ExpiresAt)
 	require.Equal(t, before, j.Bytes())
 }
+
+func TestD6TheSchedulersLeaseIsNoRecordButItsTerm(t *testing.T) {
+	c := &clock{now: 5}
+	var j MemJournal
+	s := newStore(c.read, store.Limits{}, &j)
+	g, err := s.Acquire(ctx, schedulerLock, "a", 100)
+	require.NoError(t, err)
+	acquired := j.Bytes()
+	twin, _ := restored(t, c, "", string(acquired), nil)
+	require.Nil(t, twin.lease(schedulerLock))
+	require.Equal(t, g.Lease.Term, twin.last.term)
+
+	released, err := s.Release(ctx, g.Lease)
+	require.NoError(t, err)
+	require.True(t, released)
+	require.Equal(t, acquired, j.Bytes())
+}
