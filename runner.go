@@ -198,7 +198,7 @@ func (r *Runner) emitHosted(event Event) {
 
 func (r *Runner) contend(ctx context.Context) {
 	r.report.Phase = PhaseAcquire
-	grant, err := r.engine.store.Acquire(ctx, core.SchedulerLock, r.owner, r.ttlMS)
+	grant, err := r.engine.store.Acquire(ctx, store.SchedulerLock, r.owner, r.ttlMS)
 	if err != nil {
 		r.failed(ctx, PhaseAcquire, err)
 		return

@@ -149,7 +149,7 @@ func TestT3TenTickersFireEachBoundaryOnce(t *testing.T) {
 		for i := range 20 {
 			r.schedule("s"+strconv.Itoa(i), "@every "+strconv.Itoa(i%5+1)+"s", tickonce.ScheduleOptions{})
 		}
-		grant, err := r.store.Acquire(r.ctx, core.SchedulerLock, "ten", 3_600_000)
+		grant, err := r.store.Acquire(r.ctx, store.SchedulerLock, "ten", 3_600_000)
 		require.NoError(t, err)
 		require.True(t, grant.OK)
 		ticker := func() {

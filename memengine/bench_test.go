@@ -125,7 +125,7 @@ func benchTicks(b *testing.B, s *Store, c *clock, stepMS int64, next func(*store
 	jobs := make([]store.Job, budget)
 	settles := make([]store.Settle, budget)
 	out := make([]bool, budget)
-	g, err := s.Acquire(ctx, schedulerLock, "o", 1<<50)
+	g, err := s.Acquire(ctx, store.SchedulerLock, "o", 1<<50)
 	require.NoError(b, err)
 
 	tick := func() int {

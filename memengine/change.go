@@ -85,7 +85,7 @@ func (c *changes) recorded(last sequences) bool {
 	}
 	return c.last != last ||
 		len(c.removed)+len(c.put)+len(c.gone)+len(c.turned)+len(c.born)+len(c.queues) > 0 ||
-		slices.ContainsFunc(c.dropped, func(lock string) bool { return lock != schedulerLock })
+		slices.ContainsFunc(c.dropped, func(lock string) bool { return lock != store.SchedulerLock })
 }
 
 // counters answers what the queue's counters will be, to be changed.

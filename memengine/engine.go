@@ -39,6 +39,9 @@ func New(c tickonce.Config) (*Engine, error) {
 // [tickonce.ErrSnapshot], and makes no engine. The scheduler's lease is no part
 // of it (D6).
 func Restore(c tickonce.Config, snapshot []byte) (*Engine, error) {
+	if snapshot == nil {
+		snapshot = []byte{} // no bytes are damaged bytes, not a new engine
+	}
 	e, _, err := Open(c, Durable{Snapshot: snapshot})
 	return e, err
 }

@@ -202,11 +202,11 @@ func TestD6TheSchedulersLeaseIsNoRecordButItsTerm(t *testing.T) {
 	c := &clock{now: 5}
 	var j MemJournal
 	s := newStore(c.read, store.Limits{}, &j)
-	g, err := s.Acquire(ctx, schedulerLock, "a", 100)
+	g, err := s.Acquire(ctx, store.SchedulerLock, "a", 100)
 	require.NoError(t, err)
 	acquired := j.Bytes()
 	twin, _ := restored(t, c, "", string(acquired), nil)
-	require.Nil(t, twin.lease(schedulerLock))
+	require.Nil(t, twin.lease(store.SchedulerLock))
 	require.Equal(t, g.Lease.Term, twin.last.term)
 
 	released, err := s.Release(ctx, g.Lease)

@@ -6,10 +6,6 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
-// schedulerLock is the lock that the runners contend for. Its lease dies with
-// the engine: neither a snapshot nor a journal has it, but its terms (D6).
-const schedulerLock = "__alkstore_scheduler"
-
 // lease is a row of its own and its place in the store's expiry.
 type lease struct {
 	store.Lease

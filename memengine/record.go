@@ -44,12 +44,12 @@ func appendRecord(b []byte, c *changes) []byte {
 		b = appendQueue(append(b, tagPutQueue), &q.next)
 	}
 	for _, lock := range c.dropped {
-		if lock != schedulerLock {
+		if lock != store.SchedulerLock {
 			b = appendString(append(b, tagDropLease), lock)
 		}
 	}
 	for i := range c.granted {
-		if l := &c.granted[i]; l.Lock != schedulerLock {
+		if l := &c.granted[i]; l.Lock != store.SchedulerLock {
 			b = appendLease(append(b, tagPutLease), l)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -121,7 +120,7 @@ func TestDueForgetsWhatHasLeftItsRun(t *testing.T) {
 	c := &clock{now: 10}
 	s := newStore(c.read, store.Limits{}, nil)
 	put(t, s, row("stuck", 1), row("moved", 5))
-	g, err := s.Acquire(ctx, schedulerLock, "o", 1<<40)
+	g, err := s.Acquire(ctx, store.SchedulerLock, "o", 1<<40)
 	require.NoError(t, err)
 	dst := make([]store.Schedule, 9)
 	for range 1000 {
@@ -142,7 +141,7 @@ func TestT3ASecondMoveOfARowIsStale(t *testing.T) {
 	c := &clock{now: 50}
 	s := newStore(c.read, store.Limits{}, nil)
 	r := put(t, s, row("a", 20))[0]
-	g, err := s.Acquire(ctx, schedulerLock, "o", 100)
+	g, err := s.Acquire(ctx, store.SchedulerLock, "o", 100)
 	require.NoError(t, err)
 	m := store.Move{ID: r.ID, Rev: r.Rev, Cursor: 60, DueAt: 60, Fires: 1}
 	tick := store.Tick{By: g.Lease, Now: 50, Moves: []store.Move{m, m}, Fires: []store.Fire{{Move: 0}, {Move: 1}}}
@@ -197,8 +196,4 @@ func TestByIDFollowsAMap(t *testing.T) {
 			require.Positive(t, l.live)
 		}
 	}
-}
-
-func TestD6TheSchedulersLockIsTheEngines(t *testing.T) {
-	require.Equal(t, core.SchedulerLock, schedulerLock)
 }

@@ -65,7 +65,7 @@ func (s *Store) Snapshot() ([]byte, error) {
 	}
 	leases := make([]store.Lease, 0, s.locks.Len())
 	s.locks.Scan(func(lock string, l *lease) bool {
-		if lock != schedulerLock {
+		if lock != store.SchedulerLock {
 			leases = append(leases, l.Lease)
 		}
 		return true
@@ -232,7 +232,7 @@ func (s *Store) loadLease(d *decoder) {
 		d.fail(at, "locks out of order")
 	case row.Term > s.last.term:
 		d.fail(at, "term above its sequence")
-	case row.Lock == schedulerLock:
+	case row.Lock == store.SchedulerLock:
 		d.fail(at, "lease of the scheduler")
 	default:
 		s.putLease(&row)

@@ -47,7 +47,7 @@ func TestD1SnapshotOfARestoredStoreIsTheSnapshot(t *testing.T) {
 func TestD1ARestoredStoreGoesOnLikeTheFirst(t *testing.T) {
 	for seed := range uint64(20) {
 		s, c := worked(t, seed, 200)
-		_, err := s.Release(ctx, leaseOf(s, schedulerLock))
+		_, err := s.Release(ctx, leaseOf(s, store.SchedulerLock))
 		require.NoError(t, err)
 		twinClock := &clock{now: c.now}
 		twin, _ := restored(t, twinClock, snapshot(t, s), "", nil)
@@ -227,7 +227,7 @@ func TestD1RowsThatContradictEachOtherAreRefused(t *testing.T) {
 		{`two live jobs with one key in queue "q"`, sealed(last, two, nil, []store.Job{job(1, "q", "k"), job(2, "q", "k")}, nil)},
 		{"locks out of order", sealed(last, nil, nil, nil, []store.Lease{{Lock: "l", Term: 1}, {Lock: "l", Term: 2}})},
 		{"term above its sequence", sealed(last, nil, nil, nil, []store.Lease{{Lock: "l", Term: 6}})},
-		{"lease of the scheduler", sealed(last, nil, nil, nil, []store.Lease{{Lock: schedulerLock, Term: 1}})},
+		{"lease of the scheduler", sealed(last, nil, nil, nil, []store.Lease{{Lock: store.SchedulerLock, Term: 1}})},
 	} {
 		_, _, err := restoreStore(new(clock).read, store.Limits{}, tc.b, nil, nil)
 		var damaged *SnapshotError
@@ -263,12 +263,12 @@ func TestD6TheSchedulersLeaseIsInNoSnapshot(t *testing.T) {
 	c := &clock{now: 5}
 	s := newStore(c.read, store.Limits{}, nil)
 	before := snapshot(t, s)
-	g, err := s.Acquire(ctx, schedulerLock, "a", 100)
+	g, err := s.Acquire(ctx, store.SchedulerLock, "a", 100)
 	require.NoError(t, err)
 	require.NotEqual(t, before, snapshot(t, s), "the term is")
 	twin, _ := restored(t, c, snapshot(t, s), "", nil)
-	require.Nil(t, twin.lease(schedulerLock))
-	again, err := twin.Acquire(ctx, schedulerLock, "b", 100)
+	require.Nil(t, twin.lease(store.SchedulerLock))
+	again, err := twin.Acquire(ctx, store.SchedulerLock, "b", 100)
 	require.NoError(t, err)
 	require.Greater(t, again.Lease.Term, g.Lease.Term)
 

@@ -136,7 +136,7 @@ func (w *workload) plan() func() error {
 	case 4: // the lease of the ticks
 		owner := w.name("o", 2)
 		return func() error {
-			g, err := s.Acquire(ctx, schedulerLock, owner, 100)
+			g, err := s.Acquire(ctx, store.SchedulerLock, owner, 100)
 			if g.OK {
 				w.lead = g.Lease
 			}

@@ -1,5 +1,9 @@
 package store
 
+// SchedulerLock is the name of the lock for which runners contend (L2). Its
+// lease dies with the store's process and is no part of a snapshot (D6).
+const SchedulerLock = "__alkstore_scheduler"
+
 // Term numbers acquisitions. Terms come from one rising sequence for all locks
 // of a store (LK6), so every acquisition has a larger one than any before.
 type Term int64

@@ -14,9 +14,6 @@ const (
 	// ReservedPrefix begins the names that belong to the engine.
 	ReservedPrefix = "__alkstore_"
 
-	// SchedulerLock is the lock of the leading runner (L2).
-	SchedulerLock = ReservedPrefix + "scheduler"
-
 	// OutboxPrefix and the name of an outbox make the name of its queue.
 	OutboxPrefix = ReservedPrefix + "outbox:"
 )

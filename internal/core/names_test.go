@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
 )
 
 func TestN2Names(t *testing.T) {
@@ -43,7 +44,7 @@ func TestN2Names(t *testing.T) {
 		{"slash, dot, quote", `a/b.c"d'`, ok},
 		{"the reserved prefix alone", "__alkstore_", reserved},
 		{"a reserved name", "__alkstore_x", reserved},
-		{"the leader's lock", core.SchedulerLock, reserved},
+		{"the leader's lock", store.SchedulerLock, reserved},
 		{"an outbox queue", core.OutboxPrefix + "mail", reserved},
 		{"upper case is not reserved", "__ALKSTORE_x", ok},
 		{"mixed case is not reserved", "__Alkstore_x", ok},
