@@ -120,3 +120,24 @@ func TestCompareFindsTheFirstDifference(t *testing.T) {
 	broken.compare(head + same)
 	require.Equal(t, sim.Liveness, broken.verdict, "the graver verdict stays")
 }
+
+// TestMessagesAreHarmless runs a file whose path, text and names hold what a
+// terminal might obey.
+func TestMessagesAreHarmless(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a\x1b[2J\nb.sim")
+	text := "simulate v1\nrun 1h\nschedule \"\\u202ea\" every=5m queue=mail\nexpect b.fires=1\nexpect <b>.fires=1\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	var stdout, stderr strings.Builder
+	require.Equal(t, 1, simulate([]string{"run", path}, nil, &stdout, &stderr))
+	require.Empty(t, stdout.String())
+	require.Contains(t, stderr.String(), `a\x1b[2J\nb.sim:4:8: found "b", want a schedule: \u202ea`+"\n")
+	require.Equal(t, 2, strings.Count(stderr.String(), "\n"))
+	require.NotContains(t, stderr.String(), "\x1b")
+	require.NotContains(t, stderr.String(), "\u202e")
+
+	text = strings.ReplaceAll(text[:strings.Index(text, "expect")], `\u202ea`, "<b>")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	require.Equal(t, 0, simulate([]string{"run", "--json", path}, nil, &stdout, &stderr))
+	require.Contains(t, stdout.String(), `"name": "<b>"`)
+	require.NotContains(t, stdout.String(), "\x1b")
+}
