@@ -2,6 +2,7 @@ package memengine
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
@@ -212,7 +213,11 @@ func (s *Store) loadJob(d *decoder, now store.Instant, r *Recovery) {
 		if row.State != store.Dead {
 			q.Died++
 		}
-		row.State, row.LastError, row.DiedAt = store.Dead, invalidRow+rule, now
+		// An earlier restore may have buried it, for the first of its faults.
+		buried := row.State == store.Dead && row.DiedAt.Valid() && strings.HasPrefix(row.LastError, invalidRow)
+		if !buried {
+			row.State, row.LastError, row.DiedAt = store.Dead, invalidRow+rule, now
+		}
 	}
 	j := s.newJob(q)
 	j.Job, j.Queue = row, q.Name

@@ -176,6 +176,7 @@ func TestD1ARowThatBreaksItsOwnRuleIsLoaded(t *testing.T) {
 		{"deadline", func(j *store.Job) { j.State, j.Attempts = store.Claimed, 1 }},
 		{"died-at", func(j *store.Job) { j.State = store.Dead }},
 		{"died-at", func(j *store.Job) { j.DiedAt = 5 }},
+		{"state", func(j *store.Job) { j.State, j.Deadline = 0, store.MaxInstant+1 }},
 	} {
 		j := goodJob()
 		tc.mutate(&j)
@@ -190,8 +191,9 @@ func TestD1ARowThatBreaksItsOwnRuleIsLoaded(t *testing.T) {
 		checkIndexes(t, s, c.now)
 
 		b := snapshot(t, s)
+		c.now++
 		again, _ := restored(t, c, b, "", nil)
-		require.Equal(t, b, snapshot(t, again))
+		require.Equal(t, b, snapshot(t, again), "the job stays as it is")
 	}
 }
 
