@@ -53,10 +53,15 @@ func (p *putSchedule) after() store.Schedule {
 	if p.move == nil {
 		return *p.next
 	}
-	next, m := p.row.Schedule, p.move
-	next.Rev++
-	next.Cursor, next.DueAt, next.SetAt, next.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
+	next := p.row.Schedule
+	moved(&next, p.move)
 	return next
+}
+
+// moved makes row what it is after the move.
+func moved(row *store.Schedule, m *store.Move) {
+	row.Rev++
+	row.Cursor, row.DueAt, row.SetAt, row.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
 }
 
 type turnedJob struct {

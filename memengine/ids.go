@@ -8,6 +8,7 @@ import "slices"
 type byID[T any] struct {
 	leaves []leaf[T]
 	n      int
+	spare  *[64]*T // of the leaf that was dropped last: empty
 }
 
 type leaf[T any] struct {
@@ -57,7 +58,11 @@ func (x *byID[T]) find(id int64) *T {
 func (x *byID[T]) put(id int64, row *T) {
 	i, ok := x.search(id >> 6)
 	if !ok {
-		x.leaves = slices.Insert(x.leaves, i, leaf[T]{base: id >> 6, rows: new([64]*T)})
+		rows := x.spare
+		if x.spare = nil; rows == nil {
+			rows = new([64]*T)
+		}
+		x.leaves = slices.Insert(x.leaves, i, leaf[T]{base: id >> 6, rows: rows})
 	}
 	l := &x.leaves[i]
 	l.rows[id&63] = row
@@ -72,9 +77,12 @@ func (x *byID[T]) drop(id int64) {
 	l.rows[id&63] = nil
 	l.live--
 	x.n--
-	switch {
-	case l.live > 0:
-	case i == 0:
+	if l.live > 0 {
+		return
+	}
+	x.spare = l.rows
+	switch i {
+	case 0:
 		x.leaves[0] = leaf[T]{}
 		x.leaves = x.leaves[1:]
 	default:

@@ -34,9 +34,10 @@ type Store struct {
 	locks  btree.Map[string, *lease]
 	expiry heap[lease]
 
-	last sequences
-	c    changes // of the call that holds mu
-	rec  []byte  // its record
+	last  sequences
+	c     changes     // of the call that holds mu
+	moved []*schedule // the rows of its moves
+	rec   []byte      // its record
 }
 
 // sequences are the last numbers given.
