@@ -39,11 +39,14 @@ func TestExplain(t *testing.T) {
 		next     time.Duration
 	}{
 		{
-			"on time", Question{Spec: "@every 5m"},
-			[]Passage{passage(Fired, "T2", 5*m, 15*m, 3, 0, 0)}, 3, 0, 20 * m,
+			"on time",
+			Question{Spec: "@every 5m"},
+			[]Passage{passage(Fired, "T2", 5*m, 15*m, 3, 0, 0)},
+			3, 0, 20 * m,
 		},
 		{
-			"T6: past the 64 it skips, and keeps the grid", Question{Spec: "@every 7s", Down: 10 * m},
+			"T6: past the 64 it skips, and keeps the grid",
+			Question{Spec: "@every 7s", Down: 10 * m},
 			[]Passage{
 				passage(CaughtUp, "T5", 7*s, 448*s, 64, 593*s, 152*s),
 				passage(Skipped, "T6", 455*s, 595*s, 21, 145*s, 5*s),
@@ -52,7 +55,8 @@ func TestExplain(t *testing.T) {
 			67, 21, 623 * s,
 		},
 		{
-			"T7: exactly 64 are due", Question{Spec: "@every 1s", Down: 64*s + 500*time.Millisecond, For: s},
+			"T7: exactly 64 are due",
+			Question{Spec: "@every 1s", Down: 64*s + 500*time.Millisecond, For: s},
 			[]Passage{
 				passage(CaughtUp, "T5", s, 64*s, 64, 63*s+500*time.Millisecond, 500*time.Millisecond),
 				passage(Fired, "T2", 65*s, 65*s, 1, 0, 0),
@@ -60,11 +64,14 @@ func TestExplain(t *testing.T) {
 			65, 0, 66 * s,
 		},
 		{
-			"a boundary at the end of the outage is on time", Question{Spec: "@every 1h", Down: 2 * h, For: m},
-			[]Passage{passage(CaughtUp, "T5", h, h, 1, h, h), passage(Fired, "T2", 2*h, 2*h, 1, 0, 0)}, 2, 0, 3 * h,
+			"a boundary at the end of the outage is on time",
+			Question{Spec: "@every 1h", Down: 2 * h, For: m},
+			[]Passage{passage(CaughtUp, "T5", h, h, 1, h, h), passage(Fired, "T2", 2*h, 2*h, 1, 0, 0)},
+			2, 0, 3 * h,
 		},
 		{
-			"T14: latest", Question{Spec: "@every 1h", Down: 3*h + m, CatchUp: CatchUpLatest, For: m},
+			"T14: latest",
+			Question{Spec: "@every 1h", Down: 3*h + m, CatchUp: CatchUpLatest, For: m},
 			[]Passage{
 				passage(Skipped, "T14", h, 2*h, 2, 2*h+m, h+m),
 				passage(CaughtUp, "T14", 3*h, 3*h, 1, m, m),
@@ -72,7 +79,8 @@ func TestExplain(t *testing.T) {
 			1, 2, 4 * h,
 		},
 		{
-			"T14: grace drops the old ones and the cap the new ones", Question{Spec: "@every 1s", Down: 10 * m, CatchUp: CatchUpGrace, For: time.Millisecond},
+			"T14: grace drops the old ones and the cap the new ones",
+			Question{Spec: "@every 1s", Down: 10 * m, CatchUp: CatchUpGrace, For: time.Millisecond},
 			[]Passage{
 				passage(Skipped, "T14", s, 479*s, 479, 599*s, 121*s),
 				passage(CaughtUp, "T14", 480*s, 543*s, 64, 120*s, 57*s),
@@ -81,16 +89,22 @@ func TestExplain(t *testing.T) {
 			64, 536, 601 * s,
 		},
 		{
-			"T14: none, and none on time", Question{Spec: "@every 1m", Down: 2*m + 11*s, CatchUp: CatchUpNone, For: s},
-			[]Passage{passage(Skipped, "T14", m, 2*m, 2, 71*s, 11*s)}, 0, 2, 3 * m,
+			"T14: none, and none on time",
+			Question{Spec: "@every 1m", Down: 2*m + 11*s, CatchUp: CatchUpNone, For: s},
+			[]Passage{passage(Skipped, "T14", m, 2*m, 2, 71*s, 11*s)},
+			0, 2, 3 * m,
 		},
 		{
-			"K1: a jump forward is caught up like an outage", Question{Spec: "@every 1h", Jump: 90 * m, For: 30 * m},
-			[]Passage{passage(CaughtUp, "T5", h, h, 1, 30*m, 30*m), passage(Fired, "T2", 2*h, 2*h, 1, 0, 0)}, 2, 0, 3 * h,
+			"K1: a jump forward is caught up like an outage",
+			Question{Spec: "@every 1h", Jump: 90 * m, For: 30 * m},
+			[]Passage{passage(CaughtUp, "T5", h, h, 1, 30*m, 30*m), passage(Fired, "T2", 2*h, 2*h, 1, 0, 0)},
+			2, 0, 3 * h,
 		},
 		{
-			"K1: after a step back the same boundary comes once", Question{Spec: "@every 1h", Down: 30 * m, Jump: -20 * m, For: h},
-			[]Passage{passage(Fired, "T2", h, h, 1, 0, 0)}, 1, 0, 2 * h,
+			"K1: after a step back the same boundary comes once",
+			Question{Spec: "@every 1h", Down: 30 * m, Jump: -20 * m, For: h},
+			[]Passage{passage(Fired, "T2", h, h, 1, 0, 0)},
+			1, 0, 2 * h,
 		},
 		{
 			"nothing comes", Question{Spec: "@every 1d", Down: h, For: h}, nil, 0, 0, 24 * h,
@@ -150,11 +164,13 @@ func TestExplainRefuses(t *testing.T) {
 	}{
 		{"a bad spec", Question{Spec: "@daily"}, tickonce.ErrInvalidSpec, `write "@every 1d"`},
 		{
-			"too many boundaries to run on", Question{Spec: "@every 1s", For: (MaxRunOn + 1) * time.Second},
+			"too many boundaries to run on",
+			Question{Spec: "@every 1s", For: (MaxRunOn + 1) * time.Second},
 			tickonce.ErrInvalidOption, "for is 1d3h46m41s, want at most 1d3h46m40s",
 		},
 		{
-			"an outage longer than a duration", Question{Spec: "@every 1s", Down: 100_000 * 24 * time.Hour, Jump: 100_000 * 24 * time.Hour},
+			"an outage longer than a duration",
+			Question{Spec: "@every 1s", Down: 100_000 * 24 * time.Hour, Jump: 100_000 * 24 * time.Hour},
 			tickonce.ErrInvalidOption, "jump is 100000d after 100000d, want at most 106751d in all",
 		},
 	} {

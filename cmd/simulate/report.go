@@ -236,9 +236,7 @@ func (r *report) judgement() []string {
 	if r.verdict == sim.Safety && len(r.Failures) == 0 {
 		list[0] = "no rule was broken, but the run did not come to what the file says"
 	}
-	for _, text := range r.Unmet {
-		list = append(list, text)
-	}
+	list = append(list, r.Unmet...)
 	if d := r.difference; d != nil {
 		list = append(list,
 			fmt.Sprintf("line %d differs from the recorded outcome; if that is meant, run with --rewrite", d.line),
