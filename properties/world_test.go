@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/memengine"
@@ -30,7 +29,7 @@ func (c *clock) move(d time.Duration)                 { c.now = c.now.Add(d) }
 
 // world is engines on one store, and runners that are stepped, under one clock.
 type world struct {
-	t       *rapid.T
+	t       require.TestingT
 	clock   *clock
 	store   store.Store
 	engines []*tickonce.Engine // the first one makes the calls that are no steps
@@ -66,7 +65,7 @@ func (w *world) open(kind string, c tickonce.Config) store.Store {
 }
 
 // newWorld is a world of one engine with so many runners.
-func newWorld(t *rapid.T, c tickonce.Config, kind string, runners int) *world {
+func newWorld(t require.TestingT, c tickonce.Config, kind string, runners int) *world {
 	w := &world{t: t, clock: &clock{now: start}}
 	c = w.config(c)
 	w.store = w.open(kind, c)
