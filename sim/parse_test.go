@@ -92,7 +92,7 @@ func mistakesOf(t *testing.T, lines ...string) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-func TestMistakes(t *testing.T) {
+func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	const (
 		directives = "one of engine, start, run, queue, schedule, at, during, expect"
 		faults     = "one of down, crash, clock-jump, store error-burst, handler slow, handler failing"
