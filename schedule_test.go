@@ -517,7 +517,8 @@ func TestSchedulesArePagedInNameOrder(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
 		for _, n := range []int{0, 1, 255, 256, 257, 512, 600} {
 			for i := len(r.names()); i < n; i++ {
-				r.schedule("s"+strconv.Itoa(1000+i*7%600), "@every 1s", tickonce.ScheduleOptions{})
+				// Of 600, the first page ends at s33, and the next begins at s330.
+				r.schedule("s"+strconv.Itoa(2+i*7%600), "@every 1s", tickonce.ScheduleOptions{})
 			}
 			names := r.names()
 			require.Len(t, names, n)
@@ -525,7 +526,7 @@ func TestSchedulesArePagedInNameOrder(t *testing.T) {
 		}
 		for s, err := range r.Schedules(r.ctx) {
 			require.NoError(t, err)
-			require.Equal(t, "s1000", s.Name)
+			require.Equal(t, "s10", s.Name)
 			break
 		}
 		ended, end := context.WithCancel(r.ctx)
