@@ -27,9 +27,9 @@ type ScheduleOptions struct {
 
 	// Anchor puts the boundaries on Anchor + k·interval, in the past or in
 	// the future (S2). The zero time keeps the anchor of a schedule that is
-	// there, or is the instant of registration: a program that keeps no
-	// snapshot sets one, or its grid begins anew at each start. A fraction of a
-	// millisecond is rounded up.
+	// there with the same interval (S5), or is the instant of registration: a
+	// program that keeps no snapshot sets one, or its grid begins anew at each
+	// start. A fraction of a millisecond is rounded up.
 	Anchor time.Time
 
 	// CatchUp says which of several missed boundaries fire (T14).
