@@ -93,7 +93,7 @@ func TestQ4AHeldScheduleStaysListedWithItsMark(t *testing.T) {
 	})
 }
 
-func TestQ5ItHeals(t *testing.T) {
+func TestG5Q5ItHeals(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		heal  func(r *rig)
