@@ -18,7 +18,7 @@ type Result struct {
 	Schedules []ScheduleResult // in the scenario's order
 	Queues    []QueueResult    // by name
 	Faults    []FaultResult    // in the scenario's order
-	Failures  []Failure        // invariants broken, in the order of their discovery; at most 100
+	Failures  []Failure        // invariants broken, in the order of their discovery; at the 100th the run is broken off
 	Unmet     []string         // expectations that were not met
 	Excused   []string         // what was stuck and had to be
 	Coverage  Coverage

@@ -224,6 +224,7 @@ func (t *truth) bury(q *trueQueue, now store.Instant) int {
 
 func (t *truth) die(id store.JobID) {
 	j := t.jobs[id]
+	t.w.coverage.sometimes(deadLetter, true)
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	*j.state()--
 	j.queue.row.Dead++
@@ -255,10 +256,10 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.digest.Int(tagSettle, j.schedule.index)
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	t.w.digest.Int(tagSettle, int64(s.To))
-	t.w.coverage.sometimes(deadLetter, s.To == store.Dead)
 	q := j.queue
 	switch s.To {
 	case store.Done:
+		t.w.coverage.sometimes(deadLetter, false)
 		*j.state()--
 		q.row.Done++
 		t.drop(s.Job)

@@ -41,7 +41,7 @@ type world struct {
 	coverage Coverage
 	failures []Failure
 	excused  []string
-	spent    bool // the budget of events
+	spent    bool // whether its budget is
 }
 
 // rig is what tests of the simulator change about a run.
@@ -55,7 +55,8 @@ type rig struct {
 // [Budget].
 const maxEvents = 100_000_000
 
-// maxFailures is how many failures are kept, and how many excuses.
+// maxFailures is after how many failures a run is broken off, and how many
+// excuses are kept.
 const maxFailures = 100
 
 // sliceMS is within what time a sleeping loop notices that the clock jumped
@@ -163,8 +164,7 @@ func (w *world) run() {
 		w.at(w.now.Add(every.Milliseconds()), event{kind: snapshotDue})
 	}
 	for w.queue.len() > 0 && w.queue.next() <= w.end {
-		if w.events == w.rig.budget {
-			w.spent = true
+		if w.spent = w.events >= w.rig.budget; w.spent || len(w.failures) == maxFailures {
 			return
 		}
 		w.next()

@@ -1,0 +1,115 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// drawer draws scenarios.
+type drawer struct{ *choices }
+
+func (d drawer) n(site string, n int) int { return int(d.at(site).choice(int64(n))) }
+
+func (d drawer) chance(site string, percent int) bool { return d.n(site, 100) < percent }
+
+func drawn[T any](d drawer, site string, of ...T) T { return of[d.n(site, len(of))] }
+
+const (
+	ms     = time.Millisecond
+	second = time.Second
+	minute = time.Minute
+)
+
+// drawScenario is a scenario of three hours with up to eight faults in the
+// first two. Instants lie where bugs do: at boundaries and at the ends of
+// leases, a little before and after.
+func drawScenario(seed uint64) Scenario {
+	d := drawer{newChoices(seed)}
+	s := Scenario{For: 3 * time.Hour, QuietAfter: 2 * time.Hour}
+	s.Engine = Engine{
+		Runners: drawn(d, "runners", 1, 1, 2, 3), StandBy: true, Seed: seed,
+		SnapshotEvery: drawn(d, "snapshots", 0, 17*minute),
+		Ties:          drawn(d, "ties", TiesFIFO, TiesSeeded),
+		ClockRepair:   drawn(d, "repair", RepairHold, RepairHold, RepairRearm),
+		Batch:         drawn(d, "batch", 0, 0, 1, 10),
+	}
+	for i := range 1 + d.n("schedules", 5) {
+		s.Schedules = append(s.Schedules, Schedule{
+			Name:        fmt.Sprintf("s%d", i),
+			Spec:        drawn(d, "spec", "@every 5s", "@every 7s", "@every 1m", "@every 5m", "@every 7m", "@every 1h"),
+			Queue:       drawn(d, "queue", "a", "b"),
+			CatchUp:     drawn(d, "catch-up", CatchUpAll, CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone),
+			Anchor:      drawn(d, "anchor", time.Time{}, time.Unix(0, 0), DefaultStart.Add(30*minute)),
+			Visibility:  drawn(d, "visibility", 10*second, minute),
+			MaxAttempts: drawn(d, "attempts", 0, 1, 2),
+			BaseBackoff: drawn(d, "backoff", 0, 5*second),
+			Expires:     drawn(d, "expires", 0, 0, 30*second, minute),
+			Handler: drawn(d, "handler", Handler{}, Handler{Takes: Span{0, 3 * second}},
+				Handler{Kind: HandlerFails, Fails: Always / 4}, Handler{Kind: HandlerOverruns}),
+		})
+	}
+	s.Queues = []Queue{{Name: s.Schedules[0].Queue, Workers: 1 + d.n("workers", 3)}}
+	for range d.n("faults", 9) {
+		s.Faults = append(s.Faults, d.fault(s.Engine.Runners))
+	}
+	return s
+}
+
+func (d drawer) fault(runners int) Fault {
+	f := Fault{
+		Kind: FaultDown + FaultKind(d.n("kind", int(FaultHandlerFails))),
+		At:   time.Duration(1+d.n("at", 90))*minute + drawn(d, "beside", 0, 0, -ms, ms, -second, second),
+		For:  drawn(d, "for", ms, second, 30*second, minute-ms, minute, minute+ms, 3*minute, 320*second, 25*minute),
+	}
+	one := func() int {
+		if runners == 1 || d.chance("all", 30) {
+			return 0
+		}
+		return 1 + d.n("runner", runners)
+	}
+	switch f.Kind {
+	case FaultDown:
+		f.Runner = one()
+	case FaultCrash:
+		if f.Runner = one(); f.Runner == 0 {
+			f.Restart = drawn(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
+		}
+	case FaultClockJump:
+		f.By = drawn(d, "by", ms, second, minute, minute+second, 10*minute, time.Hour, 400*24*time.Hour)
+		if d.chance("back", 50) {
+			f.By = -f.By
+		}
+		if d.chance("for good", 50) {
+			f.For = 0
+		}
+	case FaultStoreErrors:
+		f.Applied = drawn(d, "applied", AppliedNo, AppliedYes, AppliedUnknown)
+		f.Chance = drawn(d, "chance", 0, Always/10, Always/2)
+	case FaultHandlerSlow, FaultHandlerFails:
+		f.Chance = drawn(d, "chance", 0, Always/10, Always/2)
+	}
+	return f
+}
+
+// TestRandomScenarios: whatever goes wrong, every invariant holds, and each mark
+// of the catalogue is reached.
+func TestRandomScenarios(t *testing.T) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	var coverage Coverage
+	for seed := range seeds {
+		s := drawScenario(seed)
+		r, err := Run(s)
+		require.NoError(t, err)
+		require.Equal(t, Pass, r.Verdict, "seed %d: %+v\n%s", seed, r.Failures, s)
+		coverage.Add(&r.Coverage)
+	}
+	for _, mark := range coverage.Marks() {
+		t.Logf("%-26s %d of %d", mark.ID, mark.Reached, mark.Evaluated)
+	}
+}
