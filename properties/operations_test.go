@@ -338,9 +338,14 @@ func drawJobEnd(t *rapid.T) operation {
 }
 
 func drawLock(t *rapid.T) operation {
-	which := pick(t, 0, 0, 1, 3)
-	return pick[operation](t, lock{pick(t, "door", "gate"), pick(t, "ann", "bob"), ms(t, 1, 20, 2000)}, renew{which}, release{which})
+	acquire := lock{pick(t, "door", "gate"), pick(t, "ann", "bob"), ms(t, 1, 20, 2000)}
+	return pick[operation](t, acquire, acquire, release{pick(t, 0, 0, 1, 3)})
 }
 
-// drawWork draws an operation on jobs and locks.
-var drawWork = either(drawEnqueue, drawEnqueue, drawClaim, drawClaim, drawSettle, drawSettle, drawJobEnd, drawMilliseconds, drawLock)
+func drawRenewal(t *rapid.T) operation { return renew{pick(t, 0, 0, 1, 3)} }
+
+// drawJobs draws an operation on jobs, drawWork one on jobs or locks.
+var (
+	drawJobs = either(drawEnqueue, drawEnqueue, drawClaim, drawClaim, drawSettle, drawSettle, drawJobEnd, drawMilliseconds)
+	drawWork = either(drawJobs, drawJobs, drawJobs, drawJobs, drawLock, drawRenewal)
+)

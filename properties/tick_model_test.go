@@ -22,6 +22,7 @@ type tickModel struct {
 		run       int
 		expiresAt int64
 	}
+	leads   map[int]bool      // by run: as far as it knows
 	looks   map[int]modelLook // by run
 	batch   int
 	lastJob tickonce.JobID
@@ -45,7 +46,7 @@ type modelLook struct {
 const modelTTL = 60_000
 
 func newTickModel(batch int) *tickModel {
-	return &tickModel{rows: map[string]modelRow{}, looks: map[int]modelLook{}, batch: batch}
+	return &tickModel{rows: map[string]modelRow{}, leads: map[int]bool{}, looks: map[int]modelLook{}, batch: batch}
 }
 
 func sinceStart(at time.Time) int64 { return at.Sub(start).Milliseconds() }
@@ -111,18 +112,19 @@ func (m *tickModel) step(t *rapid.T, took took, now int64) {
 		if !m.live(0, now) {
 			m.lease.run, m.lease.expiresAt = took.Run, now+modelTTL
 		}
+		m.leads[took.Run] = m.live(took.Run, now)
 	case tickonce.PhaseRenew:
-		if m.live(took.Run, now) {
+		if m.leads[took.Run] = m.live(took.Run, now); m.leads[took.Run] {
 			m.lease.expiresAt = now + modelTTL
 		}
 	case tickonce.PhaseRelease:
-		if m.lease.run == took.Run {
+		if m.leads[took.Run] && m.lease.run == took.Run {
 			m.lease.run = 0
 		}
 	case tickonce.PhaseSelect:
 		m.looks[took.Run] = modelLook{now, maps.Clone(m.rows)}
 	case tickonce.PhaseAdvance:
-		if m.live(took.Run, now) {
+		if m.leads[took.Run] = m.live(took.Run, now); m.leads[took.Run] {
 			fires, passed = m.advance(m.looks[took.Run])
 		}
 	}
@@ -133,6 +135,17 @@ func (m *tickModel) step(t *rapid.T, took took, now int64) {
 	}
 	require.Equal(t, fires, got, "fires")
 	require.Equal(t, passed, took.Passed, "passed")
+}
+
+// rested judges what the runners leave behind: nothing that is due, as long as
+// one of them leads (T13).
+func (m *tickModel) rested(t *rapid.T, runs []int, now int64) {
+	if !slices.ContainsFunc(runs, func(run int) bool { return m.live(run, now) }) {
+		return
+	}
+	for name, row := range m.rows {
+		require.True(t, row.paused || row.cursor > now, "%s is due, and nobody sees to it", name)
+	}
 }
 
 // advance fires what was due at the look and has not changed since.

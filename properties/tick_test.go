@@ -29,6 +29,7 @@ func TestT1T2T3T6T10T12T14T15L6TicksAreTheModels(t *testing.T) {
 					for _, step := range a {
 						m.step(t, step, sinceStart(w.clock.now))
 					}
+					m.rested(t, w.runs, sinceStart(w.clock.now))
 				default:
 					m.edit(o, sinceStart(w.clock.now))
 				}
