@@ -3,6 +3,31 @@
 // digests on every platform. Nothing here reads a clock, starts a goroutine or
 // uses a float.
 //
+// The engine that runs is the product's own: its step functions are called at
+// virtual instants, each with at most one store call, and between any two of
+// them something else may happen. Every call is checked right at the store,
+// against a model that shares no rule with the engine.
+//
+// # In your own tests
+//
+// Describe your schedules and what may go wrong, and demand a verdict:
+//
+//	func TestSchedulesSurviveTheNight(t *testing.T) {
+//		r, err := sim.Run(sim.Scenario{
+//			For:       24 * time.Hour,
+//			Schedules: []sim.Schedule{{Name: "report", Spec: "@every 1h", Queue: "mail"}},
+//			Faults:    []sim.Fault{{Kind: sim.FaultDown, At: 2 * time.Hour, For: 8 * time.Hour}},
+//		})
+//		if err != nil || r.Verdict != sim.Pass {
+//			t.Fatal(err, r.Verdict, r.Failures, r.Unmet)
+//		}
+//	}
+//
+// The verdict is about the engine: every invariant held. What you want of your
+// schedules, say in [Scenario.Expect], or read from the [Result]: how many
+// boundaries fired, which were skipped and why, how late they were. A failed run
+// is repeated by the same scenario; its text, [Scenario.String], is what to keep.
+//
 // # Scenario files
 //
 // A scenario is one text file. It can be written by hand, and is what a
