@@ -373,8 +373,41 @@ func TestQ6FullQueueIsHeldInTheNextTick(t *testing.T) {
 		_, err = r.Unschedule(r.ctx, "b")
 		require.NoError(t, err)
 		did = r.tick(70 * time.Second)
-		require.Empty(t, did.fired("c"), "seven are due, and there is room for two")
-		require.Equal(t, 2, did.holds()["c"].Times)
+		require.NotContains(t, did.holds(), "c", "seven are due, but no more are planned than the queue keeps")
+		require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second}, did.fired("c"))
+	})
+}
+
+// A catch-up count that the queue's limit has no room for would hold its
+// schedule for ever.
+func TestQ5ACatchUpFitsTheQueue(t *testing.T) {
+	onEachStore(t, tickonce.Config{Limits: tickonce.Limits{QueueLength: 5}}, func(t *testing.T, r *rig) {
+		r.schedule("a", "@every 10s", tickonce.ScheduleOptions{})
+		require.Equal(t, 5, r.lookup("a").Options.CatchUp.Count)
+		_, err := r.Schedule(r.ctx, "b", "@every 10s", "q", nil, tickonce.ScheduleOptions{CatchUp: tickonce.CatchUp{Count: 6}})
+		require.EqualError(t, err, "invalid option: CatchUp.Count is 6, want 0 to 5")
+	})
+}
+
+// At the last instant no lease lasts. A clock that stands there ends the
+// runner, and does not make it spin.
+func TestL4TheEndOfTimeEndsTheRunner(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		now := store.MaxInstant - 30_000
+		r.clock.ms.Store(int64(now))
+		require.NoError(t, r.untilRest().err)
+		next, _, err := r.runner.Step(r.ctx)
+		require.NoError(t, err)
+		require.Equal(t, int64(15_000), next.UnixMilli()-int64(now), "the lease is cut short, but not renewed at once")
+
+		r.clock.ms.Store(int64(store.MaxInstant))
+		steps := 0
+		for ; err == nil && steps < 20; steps++ {
+			next, _, err = r.runner.Step(r.ctx)
+		}
+		require.EqualError(t, err, "run schedules: acquire: the store's clock is at the last instant")
+		require.Zero(t, next)
+		require.Less(t, steps, 10)
 	})
 }
 

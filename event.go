@@ -32,7 +32,7 @@ const (
 	EventLeading        // Owner
 	EventLeaseLapsed    // Owner: it acquires anew (L4)
 	EventLeadershipLost // Owner
-	EventStandBy        // Owner, Wait, Err: why it does not lead (L3)
+	EventStandBy        // Owner, Wait, Err: why it does not lead; once for each reason (L3)
 	EventRetrying       // Owner, Phase, Count: the failed attempts, Wait, Err (R1)
 	EventStopped        // Owner, Err: nil after a clean stop
 

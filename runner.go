@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -40,6 +41,7 @@ type Runner struct {
 	now      store.Instant // the store's latest reading
 	failures int           // store errors since the last whole tick (R6)
 	standing bool          // contending without retries of its own (L3)
+	lost     bool          // because another leads, not because the store fails
 
 	inspecting bool   // before the next look, as at the start (T11)
 	inspected  string // the name from which the next page begins
@@ -59,6 +61,10 @@ type Runner struct {
 
 	report Report
 }
+
+// errEndOfTime: no lease lasts at the last instant, where a clock that tells
+// nonsense may stand for ever.
+var errEndOfTime = errors.New("the store's clock is at the last instant")
 
 type phase uint8
 
@@ -213,6 +219,10 @@ func (r *Runner) contend(ctx context.Context) {
 		r.refused(&OpError{Op: "run schedules", Phase: PhaseAcquire, Err: ErrLeadershipLost})
 		return
 	}
+	if !grant.Lease.Live(grant.Now) {
+		r.failed(ctx, PhaseAcquire, errEndOfTime)
+		return
+	}
 	if r.term != 0 && r.term != grant.Lease.Term {
 		r.emit(Event{Kind: EventLeaseLapsed})
 	}
@@ -326,7 +336,11 @@ func (r *Runner) write(ctx context.Context) {
 // the poll (L7).
 func (r *Runner) rest() {
 	r.failures = 0
-	wake := min(r.due, r.lease.ExpiresAt.Add(-2*r.ttlMS/3))
+	renewal := r.lease.ExpiresAt.Add(-2 * r.ttlMS / 3)
+	if r.lease.ExpiresAt == store.MaxInstant { // cut short by the end of time
+		renewal = r.now + (store.MaxInstant-r.now+1)/2
+	}
+	wake := min(r.due, renewal)
 	r.polls = false
 	if poll := r.engine.config.Poll; poll > 0 && r.now.Add(poll.Milliseconds()) < wake {
 		wake, r.polls = r.now.Add(poll.Milliseconds()), true
@@ -467,7 +481,10 @@ func (r *Runner) refused(err error) {
 		return
 	}
 	r.report.Err = err
-	r.standing, r.phase = true, phaseContend // a lease is kept for the stop to release
-	r.emitHosted(Event{Kind: EventStandBy, Wait: standByTime, Err: err})
+	lost := errors.Is(err, ErrLeadershipLost)
+	if !r.standing || r.lost != lost { // not at every attempt
+		r.emitHosted(Event{Kind: EventStandBy, Wait: standByTime, Err: err})
+	}
+	r.standing, r.lost, r.phase = true, lost, phaseContend // a lease is kept for the stop to release
 	r.wait(standByTime)
 }

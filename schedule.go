@@ -45,7 +45,7 @@ type ScheduleOptions struct {
 // newest. The others are skipped. The zero value is [CatchUpAll].
 type CatchUp struct {
 	Window time.Duration // 0: none; or [GraceWindow], [OnTimeWindow]
-	Count  int           // 1 to 64; 0: 64
+	Count  int           // 1 to 64, and to Limits.QueueLength; 0: as many as that
 	Newest bool
 }
 
@@ -407,11 +407,13 @@ func (e *Engine) resolve(c CatchUp, interval core.Spec) (store.CatchUp, error) {
 	if err != nil {
 		return store.CatchUp{}, err
 	}
-	if c.Count < 0 || c.Count > core.CatchUpCap {
-		return store.CatchUp{}, &OptionError{Option: "CatchUp.Count", Problem: "is " + strconv.Itoa(c.Count) + ", want 0 to 64"}
+	// More fires than the queue keeps jobs could never be written.
+	most := min(core.CatchUpCap, e.config.Limits.QueueLength)
+	if c.Count < 0 || c.Count > most {
+		return store.CatchUp{}, &OptionError{Option: "CatchUp.Count", Problem: "is " + strconv.Itoa(c.Count) + ", want 0 to " + strconv.Itoa(most)}
 	}
 	if c.Count == 0 {
-		c.Count = core.CatchUpCap
+		c.Count = most
 	}
 	return store.CatchUp{WindowMS: window, Max: int32(c.Count), Newest: c.Newest}, nil
 }
