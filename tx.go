@@ -24,6 +24,7 @@ type Tx struct {
 	order  []*txRow // in the order of the first touch
 	events []Event
 	jobs   []*TxJob // one for each requeue and insert
+	claims []*Job   // one for each settle
 	ends   map[JobID]bool
 }
 
@@ -87,6 +88,10 @@ func (tx *Tx) commit() error {
 		return nil
 	}
 	done, err := tx.engine.commit(tx.ctx, "transaction", b)
+	if done.Refusal.Why == store.ClaimLost {
+		index := done.Refusal.Index
+		tx.engine.emit(tx.claims[index].settled(done.Now, b.Settles[index], false))
+	}
 	if err != nil {
 		return err
 	}
@@ -258,6 +263,7 @@ func (tx *Tx) settle(j *Job, s store.Settle) error {
 	}
 	tx.ends[j.ID] = true
 	tx.batch.Settles = append(tx.batch.Settles, s)
+	tx.claims = append(tx.claims, j)
 	tx.events = append(tx.events, j.settled(0, s, true))
 	return nil
 }

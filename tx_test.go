@@ -230,7 +230,14 @@ func TestO7RefusedCommitWritesNothing(t *testing.T) {
 				require.Equal(t, [...]string{"transaction", c.schedule, c.queue},
 					[...]string{opError(t, err).Op, opError(t, err).Schedule, opError(t, err).Queue})
 				require.Equal(t, before, r.contents())
-				require.Empty(t, r.take())
+				lost := r.take()
+				if c.err == tickonce.ErrClaimLost {
+					require.Len(t, lost, 1, "as the job's own method tells it")
+					require.Equal(t, tickonce.EventClaimLost, lost[0].Kind)
+					require.Contains(t, []tickonce.JobID{x.claimed.ID, x.second.ID}, lost[0].Job)
+					lost = nil
+				}
+				require.Empty(t, lost)
 				require.Zero(t, jobs[0].ID())
 			})
 		})
@@ -268,6 +275,16 @@ func TestO7WhatWasReadMustStillBeSo(t *testing.T) {
 		}, func(r *rig) error {
 			_, err := r.Resume(r.ctx, "paused", tickonce.ResumeOptions{})
 			return err
+		}, true},
+		{"an absence that it filled and restored, ended", func(tx *tickonce.Tx) error {
+			if _, err := tx.Schedule("new", "@every 1s", "q", nil, tickonce.ScheduleOptions{}); err != nil {
+				return err
+			}
+			_, err := tx.Unschedule("new")
+			return err
+		}, func(r *rig) error {
+			r.schedule("new", "@every 1m", tickonce.ScheduleOptions{})
+			return nil
 		}, true},
 		{"one that was fired meanwhile", lookupTx("s"), func(r *rig) error {
 			return r.tick(time.Minute).err
