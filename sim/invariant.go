@@ -30,11 +30,13 @@ const (
 	exits        invariant = "8 exits"
 	durability   invariant = "11 durable"
 	liveness     invariant = "13 liveness"
+	keepsGrid    invariant = "S5 keeps its grid"
 	rightRows    invariant = "T1 right rows"
 	revGuard     invariant = "T3 guard"
 	fireOrder    invariant = "T10 order"
 	rightPolicy  invariant = "T14 policy"
 	holdsStill   invariant = "Q3 hold"
+	renewsFirst  invariant = "R3 renews first"
 	noError      invariant = "no error" // but those of lost calls
 	panicked     invariant = "no panic"
 )

@@ -129,6 +129,15 @@ func put(change func(*store.Schedule)) liar {
 	}}
 }
 
+// changed is a liar that makes every registration write.
+var changed = liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
+	n, now, err := s.Schedules(ctx, from, dst)
+	for i := range dst[:n] {
+		dst[i].Payload = []byte("is not this")
+	}
+	return n, now, err
+}}
+
 func granted(l store.Lease, now store.Instant) store.Grant {
 	l.ExpiresAt = now.Add(l.TTLMS)
 	return store.Grant{OK: true, Lease: l, Now: now}
@@ -299,18 +308,16 @@ func TestChecksHaveTeeth(t *testing.T) {
 		},
 		{
 			lie: "a registration moves a cursor back", fails: firesOnce, text: downFor90m,
-			above: liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
-				n, now, err := s.Schedules(ctx, from, dst)
-				for i := range dst[:n] {
-					dst[i].Payload = []byte("is written again")
-				}
-				return n, now, err
-			}},
+			above: changed,
 			below: put(func(row *store.Schedule) {
 				if row.ID != 0 {
 					row.Cursor, row.DueAt = row.Cursor-7*minute, row.DueAt-7*minute
 				}
 			}),
+		},
+		{
+			lie: "a registration begins anew", fails: keepsGrid, text: downFor90m, above: changed,
+			below: put(func(row *store.Schedule) { row.ID = 0 }),
 		},
 		{
 			lie: "a cursor is put off the grid", fails: onGrid, text: calmHour,
@@ -509,6 +516,13 @@ func TestChecksHaveTeeth(t *testing.T) {
 			lie: "a runner ends although no other leads", fails: exits, text: strings.ReplaceAll(calmHour, "engine standby=yes\n", ""),
 			above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
 				return store.Grant{Now: shownBy(s)}, nil
+			}},
+		},
+		{
+			lie: "a tick is written twice, and renewed once", fails: renewsFirst, text: calmHour,
+			above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				_, _ = s.Advance(ctx, t)
+				return s.Advance(ctx, t)
 			}},
 		},
 		{

@@ -35,7 +35,8 @@ type node struct {
 	reply       faultstore.Verdict // what becomes of the call under way
 	leads       bool               // it was granted the lease, and not refused since
 	held        bool               // in this step a tick of it was written
-	renewed     bool               // the lease, since it last looked for due rows
+	renewed     bool               // it was granted the lease, or again, since it last looked for due rows
+	mayWrite    bool               // and since its last tick was on its way
 	midTick     bool               // it has read due rows and not written yet
 	renewalLost bool               // the latest renewal failed
 	readAt      store.Instant      // the reading of its latest look
@@ -164,7 +165,7 @@ func (n *node) stop(goodOrder bool) {
 		n.w.coverage.sometimes(crashMidTick, n.midTick)
 	}
 	n.up, n.runner = false, nil
-	n.leads, n.renewed, n.midTick = false, false, false
+	n.leads, n.renewed, n.mayWrite, n.midTick = false, false, false, false
 	n.epoch++
 	n.runnerEpoch++
 	for _, worker := range n.workers {
@@ -225,8 +226,15 @@ func (n *node) ended(err error) {
 		"it runs no schedules (with engine standby=yes it tries again every 5 s)", n, text(n.w.now), err))
 }
 
-// fate decides what becomes of a call to the store.
-func (n *node) fate(faultstore.Op) faultstore.Verdict {
+// fate decides what becomes of a call to the store. A tick is on its way only
+// after a renewal of its own (R3, L6).
+func (n *node) fate(op faultstore.Op) faultstore.Verdict {
+	if op.Method == faultstore.Advance {
+		if !n.mayWrite {
+			n.w.fail(renewsFirst, "", fmt.Sprintf("%s writes a tick without a renewal before it", n))
+		}
+		n.mayWrite = false
+	}
 	n.reply = n.w.loseCall()
 	return n.reply
 }

@@ -30,7 +30,7 @@ func drawScenario(seed uint64) Scenario {
 	d := drawer{newChoices(seed)}
 	s := Scenario{For: 3 * time.Hour, QuietAfter: 2 * time.Hour}
 	s.Engine = Engine{
-		Runners: drawn(d, "runners", 1, 1, 2, 3), StandBy: true, Seed: seed,
+		Runners: drawn(d, "runners", 1, 1, 2, 3), StandBy: d.chance("standby", 80), Seed: seed,
 		SnapshotEvery: drawn(d, "snapshots", 0, 17*minute),
 		Ties:          drawn(d, "ties", TiesFIFO, TiesSeeded),
 		ClockRepair:   drawn(d, "repair", RepairHold, RepairHold, RepairRearm),
@@ -53,16 +53,17 @@ func drawScenario(seed uint64) Scenario {
 	}
 	s.Queues = []Queue{{Name: s.Schedules[0].Queue, Workers: 1 + d.n("workers", 3)}}
 	for range d.n("faults", 9) {
-		s.Faults = append(s.Faults, d.fault(s.Engine.Runners))
+		s.Faults = append(s.Faults, d.fault(&s))
 	}
 	return s
 }
 
-func (d drawer) fault(runners int) Fault {
+func (d drawer) fault(s *Scenario) Fault {
+	runners := s.Engine.Runners
 	f := Fault{
 		Kind: FaultDown + FaultKind(d.n("kind", int(FaultHandlerFails))),
 		At:   time.Duration(1+d.n("at", 90))*minute + drawn(d, "beside", 0, 0, -ms, ms, -second, second),
-		For:  drawn(d, "for", ms, second, 30*second, minute-ms, minute, minute+ms, 3*minute, 320*second-ms, 25*minute),
+		For:  drawn(d, "for", ms, second, 30*second, minute-ms, minute, minute+ms, 3*minute, 25*minute),
 	}
 	one := func() int {
 		if runners == 1 || d.chance("all", 30) {
@@ -73,12 +74,15 @@ func (d drawer) fault(runners int) Fault {
 	switch f.Kind {
 	case FaultDown:
 		f.Runner = one()
+		if most := 64 * time.Duration(everyOf(&s.Schedules[0])) * ms; most < 10*minute && d.chance("to the cap", 30) {
+			f.For = most - ms // so that exactly 64 are missed, wherever it begins
+		}
 	case FaultCrash:
 		if f.Runner = one(); f.Runner == 0 {
 			f.Restart = drawn(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
 		}
 	case FaultClockJump:
-		f.By = drawn(d, "by", ms, second, minute, minute+second, 319*second, 10*minute, time.Hour, 400*24*time.Hour)
+		f.By = drawn(d, "by", ms, second, minute, minute+second, 10*minute, time.Hour, 400*24*time.Hour)
 		if d.chance("back", 50) {
 			f.By = -f.By
 		}

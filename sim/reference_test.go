@@ -116,6 +116,9 @@ func drawCalm(t *rapid.T) *Scenario {
 		s.Schedules = append(s.Schedules, schedule)
 	}
 	s.For = time.Duration(least*rapid.Int64Range(100, 300).Draw(t, "for")) * time.Second
+	if s.Engine.Runners > 1 {
+		s.For = min(s.For, time.Hour) // each of them looks every second
+	}
 	return s
 }
 
@@ -147,7 +150,7 @@ func TestReferenceDown(t *testing.T) {
 			at := rapid.Int64Range(1, most/every).Draw(t, label) * every
 			return min(max(at+rapid.SampledFrom([]int64{-1, 0, 0, 1, 500}).Draw(t, label+" beside"), 1), most)
 		}
-		s.For = max(s.For, time.Duration(10*every)*time.Millisecond)
+		s.For = max(s.For, time.Duration(6*every)*time.Millisecond)
 		length := s.For.Milliseconds()
 		begin := near("begin", length/2)
 		lasts := near("lasts", length/3)

@@ -139,6 +139,9 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 			t.w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
 		}
 		if s.known {
+			if !t.w.mayBeginAnew(s, row) {
+				t.w.fail(keepsGrid, row.Name, "it began anew at "+text(now)+", from the boundary of "+text(row.Cursor))
+			}
 			delete(t.byID, s.row.ID)
 		}
 		t.byID[row.ID] = s
@@ -152,6 +155,13 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	if want := t.w.policyOf(s); row.CatchUp != want {
 		t.w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, want))
 	}
+}
+
+// mayBeginAnew reports whether the row may be another incarnation of s: only to
+// repair what a wrong clock did, and on the same grid (S5, T11).
+func (w *world) mayBeginAnew(s *trueSchedule, row *store.Schedule) bool {
+	return w.scenario.Engine.ClockRepair == RepairRearm && row.Spec == s.row.Spec &&
+		int64(row.Anchor-s.row.Anchor)%s.interval == 0
 }
 
 // Due watches [store.Store.Due]: it answers rows as they are, and due.
