@@ -41,7 +41,7 @@ func run(ctx context.Context, w io.Writer) error {
 	shop := shop{eng: eng.Engine, clock: mock, send: mail.send, out: w}
 
 	fmt.Fprintln(w, "== Orders are charged; their receipts wait in the outbox.")
-	for _, order := range []string{"order 17 of ada@example.org", "order 18 of bob@example"} {
+	for _, order := range []string{"order 17 of buyer-1@example.org", "order 18 of buyer-2@example"} {
 		job, err := shop.order(ctx, order, "cashier-1")
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 
 	fmt.Fprintln(w, "== A cashier is held up until its claim has lapsed; another does the order.")
-	late, err := shop.order(ctx, "order 19 of cyd@example.org", "cashier-1")
+	late, err := shop.order(ctx, "order 19 of buyer-3@example.org", "cashier-1")
 	if err != nil {
 		return err
 	}
