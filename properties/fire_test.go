@@ -91,7 +91,7 @@ func TestT3T4T11R5S6NoBoundaryFiresTwice(t *testing.T) {
 				defer func() { late = false }()
 				for range choose(t, "steps meanwhile", 0, 0, 1, 3) {
 					if runner := choose(t, "runner", 0, 1, 2); runner != i {
-						step{runner}.play(w)
+						step{runner, 1}.play(w)
 					}
 				}
 			}

@@ -34,7 +34,7 @@ type (
 		CatchUp bool
 	}
 	move  struct{ By span }
-	step  struct{ Runner int }
+	step  struct{ Runner, Times int }
 	rest  struct{}
 	stop  struct{ Runner int }
 	crash struct{ Runner int }
@@ -110,15 +110,21 @@ func (o move) play(w *world) any {
 	w.clock.move(time.Duration(o.By))
 	return nil
 }
-func (o step) play(w *world) any { return w.step(o.Runner % len(w.runners)) }
-func (rest) play(w *world) any   { return w.rest() }
+func (o step) play(w *world) any {
+	var all []took
+	for range o.Times {
+		all = append(all, w.step(o.Runner%len(w.runners)))
+	}
+	return all
+}
+func (rest) play(w *world) any { return w.rest() }
 
 // A stop gives the lease back, a crash leaves it.
 func (o stop) play(w *world) any {
 	i := o.Runner % len(w.runners)
 	err := w.begun(i).Stop(ctx)
 	w.runners[i] = nil
-	return took{Run: w.runs[i], Phase: tickonce.PhaseRelease, Err: text(err)}
+	return []took{{Run: w.runs[i], Phase: tickonce.PhaseRelease, Err: text(err)}}
 }
 
 func (o crash) play(w *world) any {
@@ -298,7 +304,7 @@ func drawResume(t *rapid.T) operation     { return resume{pick(t, scheduleNames.
 func drawForward(t *rapid.T) operation    { return move{span(pick(t, moves...))} }
 func drawBack(t *rapid.T) operation       { return move{-span(pick(t, moves...))} }
 func drawRest(*rapid.T) operation         { return rest{} }
-func drawStep(t *rapid.T) operation       { return step{pick(t, 0, 1, 2)} }
+func drawStep(t *rapid.T) operation       { return step{pick(t, 0, 0, 0, 1, 2), pick(t, 1, 1, 2, 3, 4, 5)} }
 func drawStop(t *rapid.T) operation       { return stop{pick(t, 0, 1, 2)} }
 func drawCrash(t *rapid.T) operation      { return crash{pick(t, 0, 1, 2)} }
 
@@ -320,7 +326,7 @@ func drawEnqueue(t *rapid.T) operation {
 	return enqueue{
 		Queue: pick(t, queueNames[0], queueNames[0], queueNames[1]), Key: pick(t, "", "", "key", "other"),
 		Delay: ms(t, 0, 0, 1, 10), Expires: ms(t, 0, 0, 0, 5, 20), Priority: pick[int16](t, 0, 0, 1, -1),
-		Visibility: ms(t, 1, 10, 20), Backoff: ms(t, 1, 8), MaxAttempts: pick(t, 1, 2, 3), SizeBytes: pick(t, 0, 1, 40),
+		Visibility: ms(t, 1, 10, 20, 200), Backoff: ms(t, 1, 8), MaxAttempts: pick(t, 1, 2, 3), SizeBytes: pick(t, 0, 1, 40),
 	}
 }
 

@@ -22,16 +22,16 @@ func TestT1T2T3T6T10T12T14T15L6TicksAreTheModels(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"play": func(t *rapid.T) {
 				o := draw(t, drawTicking)
-				switch a := o.play(w).(type) {
-				case took:
-					m.step(t, a, sinceStart(w.clock.now))
-				case []took:
-					for _, step := range a {
-						m.step(t, step, sinceStart(w.clock.now))
+				steps, ok := o.play(w).([]took)
+				if now := sinceStart(w.clock.now); !ok {
+					m.edit(o, now)
+				} else {
+					for _, step := range steps {
+						m.step(t, step, now)
 					}
-					m.rested(t, w.runs, sinceStart(w.clock.now))
-				default:
-					m.edit(o, sinceStart(w.clock.now))
+					if o == (rest{}) {
+						m.rested(t, w.runs, now)
+					}
 				}
 			},
 			"": func(t *rapid.T) {
