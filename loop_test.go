@@ -145,6 +145,22 @@ func TestL8LoopWakesAtOnce(t *testing.T) {
 	})
 }
 
+func TestL8LoopIsWokenByAScheduleAddedBehindTheLook(t *testing.T) {
+	inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {
+		looks := &looking{Store: l.store}
+		var err error
+		l.Engine, err = tickonce.New(looks, l.Engine.Config())
+		require.NoError(t, err)
+		looks.after = func() {
+			l.schedule("s", "@every 1s")
+			looks.after = func() { require.Zero(t, l.now(), "looked again at once") }
+		}
+		stop := l.run()
+		require.Nil(t, looks.after)
+		require.NoError(t, stop())
+	})
+}
+
 // Between its wakes the loop makes no call, whatever its slices do.
 func TestL7LoopMakesNoCallsBetweenItsWakes(t *testing.T) {
 	inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {

@@ -565,6 +565,35 @@ func TestL8SoonerScheduleWakesTheRunner(t *testing.T) {
 	})
 }
 
+// looking is a store that runs a function once a look has been answered.
+type looking struct {
+	store.Store
+	after func()
+}
+
+func (l *looking) Due(ctx context.Context, dst []store.Schedule) (store.Due, error) {
+	due, err := l.Store.Due(ctx, dst)
+	if after := l.after; after != nil {
+		l.after = nil
+		after()
+	}
+	return due, err
+}
+
+// A schedule that is added between the look and the rest wakes it, too.
+func TestL8ScheduleAddedBehindTheLook(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		l := &looking{Store: r.store}
+		r.on(l)
+		l.after = func() { r.schedule("s", "@every 2s", tickonce.ScheduleOptions{}) }
+		r.step()
+		r.step()
+		next, _ := r.step()
+		require.Equal(t, 20*time.Second, next, "what the look saw")
+		require.Equal(t, 2*time.Second, r.tick(0).next)
+	})
+}
+
 func TestL8AnotherProcessIsNoticedWithinThePoll(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
 		next := r.tick(0).next
