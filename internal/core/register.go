@@ -120,7 +120,8 @@ func HoldAhead(row *store.Schedule, now store.Instant) bool {
 // PlanRearm makes a new incarnation, on the same grid, of a row whose cursor is
 // ahead: its cursor is the first boundary after now (T11). An anchor that lies
 // ahead as well, since the wrong clock set or passed it, moves back by whole
-// intervals.
+// intervals, to now or before: a cursor at its anchor would look as if it was
+// to begin there, and not be repaired again.
 func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, bool) {
 	spec, problem := checkRow(&row)
 	if problem != "" {
@@ -128,7 +129,10 @@ func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, bool) {
 	}
 	every := store.Instant(spec.IntervalMS())
 	if row.Anchor > now {
-		row.Anchor -= (row.Anchor - now - 1) / every * every
+		row.Anchor -= (row.Anchor - now + every - 1) / every * every
+		if row.Anchor < store.MinInstant {
+			row.Anchor += every
+		}
 	}
 	cursor, ok := BoundaryAfter(row.Anchor, spec.IntervalMS(), now)
 	row.ID, row.Cursor, row.SetAt = 0, cursor, now
