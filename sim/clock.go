@@ -27,7 +27,8 @@ func (t *timeline) jump(now store.Instant, ms int64) {
 	if len(*t) > 1 {
 		top = max(top, last.top)
 	}
-	*t = append(*t, stretch{from: now, offset: last.offset + ms, top: top})
+	offset := int64(store.Instant(last.offset).Add(ms)) // held within the range of instants
+	*t = append(*t, stretch{from: now, offset: offset, top: top})
 }
 
 // reached is the true time at which the clock first showed the instant or a

@@ -60,6 +60,8 @@ func (w *world) judgeLiveness() {
 		switch {
 		case !s.known:
 			w.failLate(s.scenario.Name, "its registration", w.late(store.MinInstant, w.quiet, w.bound()))
+		case w.isLost(s):
+			w.fail(liveness, s.row.Name, "its cursor was left at "+text(s.row.Cursor)+" by a clock that was ahead")
 		case s.row.DueAt > w.shown():
 		case leaderless:
 			w.excuse("boundaries were left because no runner runs any more")
@@ -70,6 +72,21 @@ func (w *world) judgeLiveness() {
 	for _, q := range w.truth.queues {
 		w.judgeQueue(q)
 	}
+}
+
+// isLost reports whether a clock that was ahead has set the cursor, and nobody
+// has repaired it, as is asked for (T11).
+func (w *world) isLost(s *trueSchedule) bool {
+	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario)
+	return ahead && w.scenario.Engine.ClockRepair == RepairRearm
+}
+
+// anchorOf is where the schedule is anchored by its scenario.
+func anchorOf(s *Schedule) store.Instant {
+	if s.Anchor.IsZero() {
+		return store.None
+	}
+	return store.Instant(s.Anchor.UnixMilli())
 }
 
 // judgeQueue checks that no job waits beside a worker that sleeps.

@@ -36,8 +36,7 @@ type node struct {
 	leads       bool               // it was granted the lease, and not refused since
 	held        bool               // in this step a tick of it was written
 	renewed     bool               // it was granted the lease, or again, since it last looked for due rows
-	mayWrite    bool               // and since its last tick was on its way
-	midTick     bool               // it has read due rows and not written yet
+	midTick     bool               // after that it has read due rows, and it has not written yet
 	renewalLost bool               // the latest renewal failed
 	readAt      store.Instant      // the reading of its latest look
 	failures    int                // of the runner's calls since its last whole tick
@@ -165,7 +164,7 @@ func (n *node) stop(goodOrder bool) {
 		n.w.coverage.sometimes(crashMidTick, n.midTick)
 	}
 	n.up, n.runner = false, nil
-	n.leads, n.renewed, n.mayWrite, n.midTick = false, false, false, false
+	n.leads, n.renewed, n.midTick = false, false, false
 	n.epoch++
 	n.runnerEpoch++
 	for _, worker := range n.workers {
@@ -226,14 +225,14 @@ func (n *node) ended(err error) {
 		"it runs no schedules (with engine standby=yes it tries again every 5 s)", n, text(n.w.now), err))
 }
 
-// fate decides what becomes of a call to the store. A tick is on its way only
-// after a renewal of its own (R3, L6).
+// fate decides what becomes of a call to the store. A tick is written once, after
+// a renewal and a look of its own (R3, L4, L6).
 func (n *node) fate(op faultstore.Op) faultstore.Verdict {
 	if op.Method == faultstore.Advance {
-		if !n.mayWrite {
-			n.w.fail(renewsFirst, "", fmt.Sprintf("%s writes a tick without a renewal before it", n))
+		if !n.midTick {
+			n.w.fail(renewsFirst, "", fmt.Sprintf("%s writes a tick without a renewal and a look before it", n))
 		}
-		n.mayWrite = false
+		n.midTick = false
 	}
 	n.reply = n.w.loseCall()
 	return n.reply

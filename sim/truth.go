@@ -192,7 +192,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	}
 	held, err := t.Store.Advance(ctx, tick)
 	if n.reply == faultstore.Pass && err == nil {
-		n.held, n.midTick = held, false
+		n.held = held
 		n.leads = n.leads && held
 	}
 	if err != nil || !held {

@@ -52,7 +52,7 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	t.w.digest.Int(tagLease, int64(term))
 	t.w.digest.Text(tagLease, owner)
 	if n := t.w.acting; n.reply == faultstore.Pass {
-		n.leads, n.renewed, n.mayWrite = true, true, true
+		n.leads, n.renewed, n.midTick = true, true, false
 		t.w.coverage.sometimes(twoLeaders, t.w.leaders() > 1)
 	}
 	return grant, nil
@@ -83,7 +83,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 		t.lease = grant.Lease
 	}
 	if n := t.w.acting; n.reply == faultstore.Pass {
-		n.leads, n.renewed, n.mayWrite, n.midTick = grant.OK, grant.OK, grant.OK, false
+		n.leads, n.renewed, n.midTick = grant.OK, grant.OK, false
 	}
 	t.w.digest.Int(tagLease, int64(grant.Now))
 	return grant, nil
