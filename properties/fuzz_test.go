@@ -107,13 +107,20 @@ var seeds = [][]operation{
 	{
 		schedule{Name: "a", Every: "1s", Queue: "mail", Expires: span(time.Minute)},
 		schedule{Name: "b", Every: "1h", Queue: "ops", CatchUp: "2 in 1 min", Anchor: span(day)},
-		move{span(3 * time.Second)}, rest{}, pause{"b"},
+		move{span(3 * time.Second)},
+		rest{},
+		pause{"b"},
 	},
 	{
 		enqueue{Queue: "mail", Key: "key", MaxAttempts: 1, Visibility: span(10 * time.Millisecond), SizeBytes: 3},
 		enqueue{Queue: "mail", Priority: -1, Expires: span(time.Second), Delay: span(time.Second)},
-		claim{"mail", 1}, settle{"fail", 0}, enqueue{Queue: "mail"}, claim{"mail", 1},
-		lock{"door", "ann", span(time.Hour)}, requeue{0}, unschedule{"a"},
+		claim{"mail", 1},
+		settle{"fail", 0},
+		enqueue{Queue: "mail"},
+		claim{"mail", 1},
+		lock{"door", "ann", span(time.Hour)},
+		requeue{0},
+		unschedule{"a"},
 	},
 }
 

@@ -110,6 +110,7 @@ func (o move) play(w *world) any {
 	w.clock.move(time.Duration(o.By))
 	return nil
 }
+
 func (o step) play(w *world) any {
 	var all []took
 	for range o.Times {
