@@ -39,7 +39,7 @@ func drawScenario(seed uint64) Scenario {
 	for i := range 1 + d.n("schedules", 5) {
 		s.Schedules = append(s.Schedules, Schedule{
 			Name:        fmt.Sprintf("s%d", i),
-			Spec:        drawn(d, "spec", "@every 5s", "@every 7s", "@every 1m", "@every 5m", "@every 7m", "@every 1h"),
+			Spec:        drawn(d, "spec", "@every 5s", "@every 7s", "@every 1m", "@every 5m", "@every 7m", "@every 1h", "@every 5h"),
 			Queue:       drawn(d, "queue", "a", "b"),
 			CatchUp:     drawn(d, "catch-up", CatchUpAll, CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone),
 			Anchor:      drawn(d, "anchor", time.Time{}, time.Unix(0, 0), DefaultStart.Add(30*minute)),
@@ -103,7 +103,7 @@ func (d drawer) fault(s *Scenario) Fault {
 func TestRandomScenarios(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
-		seeds = 40
+		seeds = 20
 	}
 	var coverage Coverage
 	for seed := range seeds {
