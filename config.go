@@ -22,8 +22,8 @@ type Config struct {
 
 	// Owner begins the owner tokens of this engine's runners; it must differ
 	// between engines that share a store, and between runs of a process on a
-	// store that outlives it (L10). At most 128 bytes. Default: 128 random
-	// bits.
+	// store that outlives it (L10). A name of 1 to 128 bytes. Default: 128
+	// random bits.
 	Owner string
 
 	// StandBy makes a runner that does not lead, or cannot reach its store,
@@ -133,9 +133,10 @@ func (c Config) WithDefaults() (Config, error) {
 		faults = append(faults, &OptionError{Option: "ClockRepair", Problem: "is " +
 			strconv.Itoa(int(c.ClockRepair)) + ", want RepairHold or RepairRearm"})
 	}
-	if len(c.Owner) > core.MaxName {
-		faults = append(faults, &OptionError{Option: "Owner", Problem: "has " + strconv.Itoa(len(c.Owner)) +
-			" bytes, want at most " + strconv.Itoa(core.MaxName)})
+	if c.Owner != "" {
+		if err := core.CheckName("owner", c.Owner); err != nil {
+			faults = append(faults, &OptionError{Option: "Owner", Problem: "is refused: " + err.Error()})
+		}
 	}
 	if len(faults) > 0 {
 		return Config{}, errors.Join(faults...)

@@ -28,8 +28,13 @@ type EnqueueOptions struct {
 	BaseBackoff time.Duration // of the retry curve; default 1 min, at most 1 h
 }
 
-// maxBatch is how many jobs one batched call may name.
+// maxBatch is how many jobs one batched call may name, and how many writes a
+// transaction may stage.
 const maxBatch = 10_000
+
+func tooMany(option string, n int) error {
+	return &OptionError{Option: option, Problem: "are " + strconv.Itoa(n) + ", want at most " + strconv.Itoa(maxBatch)}
+}
 
 // Enqueue puts a job into a queue and returns its id. Faults are found in the
 // order queue, payload, options, and change nothing: [ErrInvalidName],
@@ -183,7 +188,7 @@ func (e *Engine) sweep(ctx context.Context, queue string) (int, error) {
 // reports for each whether its claim was the live one.
 func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err error) {
 	if len(jobs) > maxBatch {
-		return nil, &OptionError{Option: "jobs", Problem: "has " + strconv.Itoa(len(jobs)) + " jobs, want at most " + strconv.Itoa(maxBatch)}
+		return nil, tooMany("jobs", len(jobs))
 	}
 	settles := make([]store.Settle, len(jobs))
 	for i, job := range jobs {
@@ -365,7 +370,7 @@ func (e *Engine) requeue(ctx context.Context, queue string, job JobID) (JobID, e
 }
 
 // Purge removes dead jobs of the queue (QU11): all of those named, or none
-// where one is no dead job of the queue ([ErrNotFound]).
+// where one is no dead job of the queue ([ErrNotFound]). At most 10,000.
 func (e *Engine) Purge(ctx context.Context, queue string, jobs ...JobID) error {
 	if err := core.CheckName("queue", queue); err != nil {
 		return err
@@ -374,8 +379,11 @@ func (e *Engine) Purge(ctx context.Context, queue string, jobs ...JobID) error {
 }
 
 func (e *Engine) purge(ctx context.Context, queue string, jobs []JobID) error {
-	if len(jobs) == 0 {
+	switch {
+	case len(jobs) == 0:
 		return nil
+	case len(jobs) > maxBatch:
+		return tooMany("jobs", len(jobs))
 	}
 	batch := &store.Batch{}
 	for _, job := range jobs {

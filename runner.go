@@ -51,9 +51,9 @@ type Runner struct {
 
 	rows []store.Schedule
 	plan core.TickPlan
-	due  store.Instant // the least due-at that the tick leaves behind
-	full []fullRow
-	seen int64 // of the engine's signal, before the look
+	due  store.Instant                  // the least due-at that the tick leaves behind
+	full map[store.ScheduleID]store.Rev // rows whose queue had no room, until their next plan
+	seen int64                          // of the engine's signal, before the look
 
 	wake   store.Instant // the next step does nothing before, on the host's clock
 	rested store.Instant // the host's clock when that was said
@@ -78,12 +78,6 @@ const (
 	phaseEnded
 )
 
-// fullRow remembers a row whose queue had no room, until its next plan.
-type fullRow struct {
-	id  store.ScheduleID
-	rev store.Rev
-}
-
 // NewRunner returns a runner with an owner token of its own (L10). It makes no
 // call before its first step.
 func (e *Engine) NewRunner() *Runner {
@@ -95,6 +89,7 @@ func (e *Engine) NewRunner() *Runner {
 		due:    store.None,
 		now:    store.MinInstant,
 		rows:   make([]store.Schedule, e.config.Batch),
+		full:   map[store.ScheduleID]store.Rev{},
 
 		inspecting: true,
 	}
@@ -280,21 +275,14 @@ func (r *Runner) look(ctx context.Context) {
 	}
 	rows := r.rows[:due.N]
 	taken := r.plan.Plan(rows, due.Now, r.engine.config.Batch, r.isFull)
-	r.full = r.full[:0]
+	clear(r.full)
 	if taken < len(rows) {
 		r.due = min(r.due, rows[taken].DueAt)
 	}
 	r.phase = phaseWrite
 }
 
-func (r *Runner) isFull(row *store.Schedule) bool {
-	for _, full := range r.full {
-		if full.id == row.ID && full.rev == row.Rev {
-			return true
-		}
-	}
-	return false
-}
+func (r *Runner) isFull(row *store.Schedule) bool { return r.full[row.ID] == row.Rev }
 
 func (r *Runner) write(ctx context.Context) {
 	r.report.Phase = PhaseAdvance
@@ -315,7 +303,7 @@ func (r *Runner) write(ctx context.Context) {
 		case store.Moved:
 			r.due = min(r.due, move.DueAt)
 		case store.Full:
-			r.full = append(r.full, fullRow{move.ID, move.Rev})
+			r.full[move.ID] = move.Rev
 			r.due = store.MinInstant
 		case store.Stale:
 			r.due = store.MinInstant
@@ -356,86 +344,6 @@ func (r *Runner) read(now store.Instant) {
 		r.startInspection()
 	}
 	r.now = now
-}
-
-func (r *Runner) startInspection() {
-	r.inspecting, r.inspected, r.reported = true, "", ""
-}
-
-// inspectedPage moves on to the next page, or ends the inspection.
-func (r *Runner) inspectedPage() {
-	if r.page < len(r.rows) {
-		r.inspecting = false
-		return
-	}
-	r.inspected = after(r.rows[r.page-1].Name)
-}
-
-// inspect reads one page of schedules and looks for what a clock set that was
-// ahead: cursors (T11), and holds, which would outlast their minute (Q3).
-func (r *Runner) inspect(ctx context.Context) {
-	r.report.Phase = PhaseSelect
-	n, now, err := r.engine.store.Schedules(ctx, r.inspected, r.rows)
-	if err != nil {
-		r.failed(ctx, PhaseSelect, err)
-		return
-	}
-	if now < r.now {
-		r.read(now)
-		r.phase = phaseRenew // begins anew: the pages before were judged by the later now
-		return
-	}
-	r.read(now)
-	rearm := r.engine.config.ClockRepair == RepairRearm
-	r.repairs.Puts = r.repairs.Puts[:0]
-	for i := range r.rows[:n] {
-		row := &r.rows[i]
-		repaired, repair := *row, false
-		if core.HoldAhead(row, now) {
-			repaired.DueAt, repair = now, true
-		}
-		if core.CursorAhead(row, now) {
-			if row.Name >= r.reported {
-				r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
-				r.reported = after(row.Name)
-			}
-			if rearmed, ok := core.PlanRearm(*row, now); rearm && ok {
-				repaired, repair = rearmed, true
-			}
-		}
-		if repair {
-			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: repaired})
-		}
-	}
-	r.page = n
-	if len(r.repairs.Puts) > 0 {
-		r.phase = phaseRepair
-		return
-	}
-	if r.inspectedPage(); r.inspecting {
-		r.phase = phaseRenew
-	}
-}
-
-// repair writes what the page called for. If that fails, or a row has changed
-// meanwhile, the page is read again.
-func (r *Runner) repair(ctx context.Context) {
-	r.report.Phase = PhaseAdvance
-	done, err := r.engine.store.Commit(ctx, &r.repairs)
-	if err != nil {
-		r.failed(ctx, PhaseAdvance, err)
-		return
-	}
-	if done.Refusal.Why == store.NotRefused {
-		r.inspectedPage()
-	}
-	r.read(done.Now)
-	for i := range done.Puts {
-		if r.repairs.Puts[i].Row.ID == 0 {
-			r.emit(Event{Kind: EventRearmed, Schedule: done.Puts[i].Name, Boundary: timeOf(done.Puts[i].Cursor)})
-		}
-	}
-	r.phase = phaseRenew
 }
 
 // failed deals with a store error: it is retried from the renewal (R1, R3)

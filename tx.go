@@ -56,8 +56,9 @@ func (j *TxJob) Existing() bool { return j.existing }
 // nothing (O7). If fn returns an error or panics, nothing is written and no
 // call made. If a schedule that fn read or wrote has changed since, Tx returns
 // [ErrConflict]; if a claim that it settles was lost, [ErrClaimLost]; if a
-// limit stands in the way, [ErrLimit]; if a job is gone, [ErrNotFound]: and
-// nothing of the batch is there. Call it again to try anew. After another
+// limit stands in the way, [ErrLimit]; if a job is gone, [ErrNotFound]; if it
+// touches more than 10,000 schedules and jobs, [ErrInvalidOption]: and nothing
+// of the batch is there. Call it again to try anew. After another
 // error of the store the outcome is unknown.
 func (e *Engine) Tx(ctx context.Context, fn func(*Tx) error) error {
 	tx := &Tx{engine: e, ctx: ctx, rows: map[string]*txRow{}, ends: map[JobID]bool{}}
@@ -84,8 +85,11 @@ func (tx *Tx) commit() error {
 			b.Guards = append(b.Guards, guard)
 		}
 	}
-	if len(b.Puts)+len(b.Removes)+len(b.Settles)+len(b.Cancels)+len(b.Requeues)+len(b.Purges)+len(b.Inserts)+len(b.Guards) == 0 {
+	switch n := len(tx.order) + len(b.Settles) + len(b.Cancels) + len(b.Requeues) + len(b.Purges) + len(b.Inserts); {
+	case n == 0:
 		return nil
+	case n > maxBatch:
+		return tooMany("the schedules and jobs of the transaction", n)
 	}
 	done, err := tx.engine.commit(tx.ctx, "transaction", b)
 	if done.Refusal.Why == store.ClaimLost {

@@ -569,3 +569,23 @@ func TestO7ManyTransactionsLoseNoUpdate(t *testing.T) {
 		require.Len(t, r.lookup("counter").Payload, 50-conflicts+len("counter"))
 	})
 }
+
+func TestO7ATransactionIsBounded(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		before := r.contents()
+		enqueue := func(n int) error {
+			return r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+				for range n {
+					if _, err := tx.Enqueue("q", nil, tickonce.EnqueueOptions{}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		err := enqueue(10_001)
+		require.EqualError(t, err, "invalid option: the schedules and jobs of the transaction are 10001, want at most 10000")
+		require.Equal(t, before, r.contents())
+		require.EqualError(t, r.Purge(r.ctx, "q", make([]tickonce.JobID, 10_001)...), "invalid option: jobs are 10001, want at most 10000")
+	})
+}
