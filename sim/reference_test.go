@@ -131,6 +131,9 @@ func requireReference(t require.TestingT, s *Scenario, o outage) {
 		require.Equal(t, want, fired[c.Name], c.Name)
 		require.EqualValues(t, len(want), r.Schedules[i].Fired)
 		require.Equal(t, skipped, r.Schedules[i].Skipped)
+		if o == (outage{}) {
+			require.Zero(t, r.Schedules[i].MaxLate)
+		}
 	}
 }
 
