@@ -191,10 +191,14 @@ func TestN7DetailsMatchTheirSentinels(t *testing.T) {
 		{&tickonce.OptionError{Option: "Delay", Problem: "is bad"}, tickonce.ErrInvalidOption, "invalid option: Delay is bad"},
 		{&tickonce.LimitError{Limit: "Payload", Max: 1, Got: 2}, tickonce.ErrLimit, "limit exceeded: Payload is 1, this would make 2"},
 		{&tickonce.OpError{Op: "claim", Queue: "q", Err: cause}, cause, `claim: queue "q": cause`},
-		{&tickonce.OpError{Op: "run schedules", Phase: tickonce.PhaseAdvance, Schedule: "s", Rows: 1, Err: cause}, cause,
-			`run schedules: advance: schedule "s": cause`},
-		{&tickonce.OpError{Op: "run schedules", Phase: tickonce.PhaseAdvance, Schedule: "s", Rows: 12, Err: cause}, cause,
-			`run schedules: advance: schedule "s" and 11 more: cause`},
+		{
+			&tickonce.OpError{Op: "run schedules", Phase: tickonce.PhaseAdvance, Schedule: "s", Rows: 1, Err: cause}, cause,
+			`run schedules: advance: schedule "s": cause`,
+		},
+		{
+			&tickonce.OpError{Op: "run schedules", Phase: tickonce.PhaseAdvance, Schedule: "s", Rows: 12, Err: cause}, cause,
+			`run schedules: advance: schedule "s" and 11 more: cause`,
+		},
 	} {
 		require.ErrorIs(t, c.err, c.target)
 		require.EqualError(t, c.err, c.text)

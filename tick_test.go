@@ -252,8 +252,12 @@ func TestT10OneTickIsInTimeOrder(t *testing.T) {
 			boundary time.Duration
 		}
 		want := []fire{
-			{"b", 10 * time.Second}, {"c", 15 * time.Second}, {"b", 20 * time.Second},
-			{"a", 30 * time.Second}, {"b", 30 * time.Second}, {"c", 30 * time.Second},
+			{"b", 10 * time.Second},
+			{"c", 15 * time.Second},
+			{"b", 20 * time.Second},
+			{"a", 30 * time.Second},
+			{"b", 30 * time.Second},
+			{"c", 30 * time.Second},
 		}
 		var reported, queued, told []fire
 		for _, f := range did.fires {

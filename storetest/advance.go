@@ -210,8 +210,12 @@ var advanceScenarios = []scenario{
 		rows := r.create(every("a", start), every("b", start), every("c", start))
 		rows[1].Rev += 3 // stale
 		fires := []store.Fire{
-			{Move: 2, Boundary: start - 30}, {Move: 0, Boundary: start - 20}, {Move: 1, Boundary: start - 20},
-			{Move: 2, Boundary: start - 20}, {Move: 0, Boundary: start - 10}, {Move: 2, Boundary: start - 10},
+			{Move: 2, Boundary: start - 30},
+			{Move: 0, Boundary: start - 20},
+			{Move: 1, Boundary: start - 20},
+			{Move: 2, Boundary: start - 20},
+			{Move: 0, Boundary: start - 10},
+			{Move: 2, Boundary: start - 10},
 		}
 		tick := r.tick(lease, []store.Move{move(rows[0], 2), move(rows[1], 1), move(rows[2], 3)}, fires...)
 		jobs := r.rows().Jobs

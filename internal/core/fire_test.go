@@ -209,7 +209,8 @@ var dueRows = rapid.Custom(func(t *rapid.T) (d struct {
 	row   store.Schedule
 	every int64
 	now   store.Instant
-}) {
+},
+) {
 	d.every = intervals.Draw(t, "interval")
 	spec, _ := core.Every(d.every)
 	d.row = rowOf(spec.String(), 0)

@@ -26,8 +26,10 @@ func CheckName(what, name string) error {
 		return &NameError{What: what, Name: name, Problem: problem, Kind: ErrInvalidName}
 	}
 	if strings.HasPrefix(name, ReservedPrefix) {
-		return &NameError{What: what, Name: name, Kind: ErrReservedName,
-			Problem: "begins with " + ReservedPrefix + ", which belongs to the engine"}
+		return &NameError{
+			What: what, Name: name, Kind: ErrReservedName,
+			Problem: "begins with " + ReservedPrefix + ", which belongs to the engine",
+		}
 	}
 	return nil
 }
