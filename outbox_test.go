@@ -257,6 +257,7 @@ func (spoken) String() string { return "spoken" }
 // and the outbox works on.
 func TestC93DeliveryThatDoesNotReturn(t *testing.T) {
 	const noText = "a value that is neither an error nor a string"
+	none := len("")
 	for _, c := range []struct {
 		name string
 		do   func()
@@ -269,7 +270,7 @@ func TestC93DeliveryThatDoesNotReturn(t *testing.T) {
 		{"panic with what has a text", func() { panic(spoken{}) }, "panic: spoken"},
 		{"panic with what has none", func() { panic(struct{}{}) }, "panic: " + noText},
 		{"panic with an error whose text panics", func() { panic((*mute)(nil)) }, "panic: an error without a text: asking for it panics"},
-		{"a fault of the runtime", func() { _ = []int{}[len(outboxQueue)-len(outboxQueue)] }, "panic: runtime error: index out of range [0] with length 0"},
+		{"a fault of the runtime", func() { _ = make([]int, none)[none] }, "panic: runtime error: index out of range [0] with length 0"},
 		{"runtime.Goexit", runtime.Goexit, "deliver ended its goroutine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
