@@ -458,6 +458,12 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}},
 		},
 		{
+			lie: "two processes have the same owner token", fails: oneLease, text: twoRunners,
+			above: liar{acquire: func(s store.Store, lock, _ string, ttlMS int64) (store.Grant, error) {
+				return s.Acquire(ctx, lock, "the same", ttlMS)
+			}},
+		},
+		{
 			lie: "nobody gets the lease", fails: oneLease, text: calmHour,
 			below: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
 				return store.Grant{Now: shownBy(s)}, nil

@@ -35,6 +35,7 @@ type truth struct {
 
 	lease  store.Lease // the scheduler's
 	leader string      // its latest owner
+	holder *node       // whose runner that is
 	term   store.Term  // the latest
 }
 

@@ -41,6 +41,8 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 		return grant, nil
 	case live && t.lease.Owner != owner:
 		t.w.fail(oneLease, "", fmt.Sprintf("%s got the lease that %s holds until %s", owner, t.lease.Owner, text(t.lease.ExpiresAt)))
+	case live && t.holder != t.w.acting:
+		t.w.fail(oneLease, "", fmt.Sprintf("%s got the lease that %s holds under the same token", t.w.acting, t.holder))
 	case live && (term != t.lease.Term || grant.Lease.ExpiresAt != t.lease.ExpiresAt):
 		t.w.fail(oneLease, "", fmt.Sprintf("%s got another lease than it holds", owner))
 	case !live && term <= t.term:
@@ -48,7 +50,7 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	}
 	t.w.coverage.sometimes(leaderChanged, t.leader != "" && t.leader != owner)
 	t.w.coverage.sometimes(leaseLapsed, t.leader == owner && term != t.lease.Term)
-	t.lease, t.term, t.leader = grant.Lease, max(t.term, term), owner
+	t.lease, t.term, t.leader, t.holder = grant.Lease, max(t.term, term), owner, t.w.acting
 	t.w.digest.Int(tagLease, int64(term))
 	t.w.digest.Text(tagLease, owner)
 	if n := t.w.acting; n.reply == faultstore.Pass {
