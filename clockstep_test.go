@@ -411,6 +411,37 @@ func TestL4TheEndOfTimeEndsTheRunner(t *testing.T) {
 	})
 }
 
+// A clock that stands at the end of time, or shortly before it, makes no runner
+// spin: each ends, or rests.
+func TestL7NothingSpinsAtTheEndOfTime(t *testing.T) {
+	for _, config := range []tickonce.Config{
+		{}, {Poll: -1}, {StandBy: true}, {ClockRepair: tickonce.RepairRearm}, {StandBy: true, Poll: -1, ClockRepair: tickonce.RepairRearm},
+	} {
+		for _, before := range []store.Instant{0, 1, 500, 2000, 30_000, 70_000} {
+			onEachStore(t, config, func(t *testing.T, r *rig) {
+				now := store.MaxInstant - before
+				r.clock.ms.Store(int64(now - 100_000))
+				for name, spec := range map[string]string{"a": "@every 1s", "b": "@every 1h", "c": "@every 7d"} {
+					_, _ = r.Schedule(r.ctx, name, spec, "q", nil, tickonce.ScheduleOptions{}) // refused past the end
+				}
+				require.NoError(t, r.untilRest().err)
+				r.clock.ms.Store(int64(now))
+				busy := 0
+				for range 1000 {
+					next, _, err := r.runner.Step(r.ctx)
+					if err != nil {
+						break
+					}
+					if next.UnixMilli() <= int64(now) {
+						busy++
+					}
+				}
+				require.Less(t, busy, 50, "%d ms before the end", before)
+			})
+		}
+	}
+}
+
 // An error between the full queue and the hold forgets nothing that matters.
 func TestQ6StoreErrorBeforeTheHold(t *testing.T) {
 	onEachStore(t, tickonce.Config{Poll: -1, Limits: tickonce.Limits{QueueLength: 1}}, func(t *testing.T, r *rig) {

@@ -161,7 +161,7 @@ func (r *Runner) asleep() bool {
 // wait makes the next step do nothing for so long.
 func (r *Runner) wait(d time.Duration) {
 	r.rested = r.engine.now()
-	r.wake = r.rested.Add(d.Milliseconds())
+	r.wake = r.rested + store.Instant(d.Milliseconds()) // past the last instant, if need be
 }
 
 // Stop ends the run and releases the lease (L5). It returns nil: if the
@@ -330,8 +330,8 @@ func (r *Runner) rest() {
 	}
 	wake := min(r.due, renewal)
 	r.polls = false
-	if poll := r.engine.config.Poll; poll > 0 && r.now.Add(poll.Milliseconds()) < wake {
-		wake, r.polls = r.now.Add(poll.Milliseconds()), true
+	if poll := r.now + store.Instant(r.engine.config.Poll.Milliseconds()); poll > r.now && poll < wake {
+		wake, r.polls = poll, true
 	}
 	r.phase = phaseRest
 	r.wait(durationOf(int64(wake - r.now)))
