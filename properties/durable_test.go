@@ -14,7 +14,7 @@ import (
 
 // drawAnything draws an operation of any kind but a renewal of a lock, which no
 // journal keeps (D6).
-var drawAnything = either(drawTicking, drawTicking, drawJobs, drawJobs, drawJobs, drawLock)
+var drawAnything = either(drawTicking, drawTicking, drawJobs, drawJobs, drawJobs, drawJobs, drawJobs, drawLock)
 
 // journal is one in memory that can be made to fail.
 type journal struct {

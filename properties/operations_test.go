@@ -327,7 +327,7 @@ func drawEnqueue(t *rapid.T) operation {
 	return enqueue{
 		Queue: pick(t, queueNames[0], queueNames[0], queueNames[1]), Key: pick(t, "", "", "key", "other"),
 		Delay: ms(t, 0, 0, 1, 10), Expires: ms(t, 0, 0, 0, 5, 20), Priority: pick[int16](t, 0, 0, 1, -1),
-		Visibility: ms(t, 1, 10, 20, 200), Backoff: ms(t, 1, 8), MaxAttempts: pick(t, 1, 2, 3), SizeBytes: pick(t, 0, 1, 40),
+		Visibility: ms(t, 1, 10, 20, 200, 300_000, 300_000), Backoff: ms(t, 1, 8), MaxAttempts: pick(t, 1, 2, 3), SizeBytes: pick(t, 0, 1, 40),
 	}
 }
 
@@ -336,7 +336,7 @@ func drawClaim(t *rapid.T) operation {
 }
 
 func drawSettle(t *rapid.T) operation {
-	return settle{pick(t, "ack", "retry", "retry after", "fail", "heartbeat"), pick(t, 0, 0, 0, 1, 2, 5)}
+	return settle{pick(t, "ack", "retry", "retry after", "fail", "heartbeat", "heartbeat"), pick(t, 0, 0, 0, 1, 2, 5)}
 }
 
 func drawJobEnd(t *rapid.T) operation {

@@ -1,6 +1,7 @@
 package properties_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ type txRun struct {
 func drawTxEdit(t *rapid.T) operation {
 	name := pick(t, "a", "b")
 	return pick[operation](t,
-		schedule{Name: name, Every: pick(t, "1m", "60s", "1h"), Queue: pick(t, queueNames...)},
+		schedule{Name: name, Every: pick(t, "1m", "1m", "60s", "1h"), Queue: pick(t, queueNames...)},
 		unschedule{name}, pause{name}, resume{name, pick(t, false, true)},
 	)
 }
@@ -31,9 +32,11 @@ func drawTxEdit(t *rapid.T) operation {
 // others is an edit of a schedule that belongs to no transaction.
 func (r *txRun) others(t *rapid.T) {
 	o := draw(t, drawTxEdit)
+	before := r.snapshot()
 	a := o.play(r.world).(answer)
 	require.Empty(t, a.Err)
 	told, wrote := edit(r.rows, o)
+	require.Equal(t, wrote, !bytes.Equal(before, r.snapshot()), "written") // what is so already is not (C25)
 	if b, ok := a.Value.(bool); ok {
 		require.Equal(t, told, b)
 	}
