@@ -10,7 +10,7 @@ FUZZ    := 10s
 # $(call each,COMMAND) runs the command in every module.
 each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
 
-.PHONY: help setup run test check format vet staticcheck layering wasm race bench fuzz cover fmt
+.PHONY: help setup run test check tidy format vet staticcheck layering wasm race bench fuzz cover fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -22,10 +22,13 @@ run: ## simulate a git forge's schedules through two weeks of outages
 test: setup wasm ## build and test every module
 	$(call each,go test ./...)
 
-check: format vet staticcheck layering test race ## all that a change has to pass
+check: tidy format vet staticcheck layering test race ## all that a change has to pass
 
 setup: ## check for the tools of make test, install what apt has
 	@scripts/setup test
+
+tidy: ## check the go.mod files
+	$(call each,go mod tidy -diff)
 
 format: ## check the formatting
 	@echo "$@ ./"
@@ -50,7 +53,7 @@ race: ## test under the race detector, with -short
 	@echo "$@ ./"
 	@go test -race -short ./...
 
-bench: ## compare the engine with a bare heap loop and with its peers
+bench: ## compare the engine with a bare heap loop
 	@cd bench && go run .
 
 fuzz: ## run each fuzz target for FUZZ=10s

@@ -39,6 +39,7 @@ type Runner struct {
 	err   error       // of the end
 
 	now      store.Instant // the store's latest reading
+	hostNow  store.Instant // the host's clock when it came
 	failures int           // store errors since the last whole tick (R6)
 	standing bool          // contending without retries of its own (L3)
 	lost     bool          // because another leads, not because the store fails
@@ -334,7 +335,7 @@ func (r *Runner) rest() {
 		wake, r.polls = poll, true
 	}
 	r.phase = phaseRest
-	r.wait(durationOf(int64(wake - r.now)))
+	r.rested, r.wake = r.engine.now(), r.hostNow+(wake-r.now)
 }
 
 // read takes note of the store's clock. When it has gone back, the schedules
@@ -343,7 +344,7 @@ func (r *Runner) read(now store.Instant) {
 	if now < r.now {
 		r.startInspection()
 	}
-	r.now = now
+	r.now, r.hostNow = now, r.engine.now()
 }
 
 // failed deals with a store error: it is retried from the renewal (R1, R3)

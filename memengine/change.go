@@ -18,7 +18,7 @@ const (
 	opExtend
 	opAcquire
 	opRelease
-	opRenew // never recorded
+	opRenew
 )
 
 var opNames = [...]string{"", "commit", "advance", "claim", "settle", "extend", "acquire", "release", "renew"}
@@ -81,16 +81,13 @@ func (c *changes) empty() bool {
 		len(c.queues)+len(c.granted)+len(c.dropped) == 0
 }
 
-// recorded reports whether the changes belong in the journal (D6): not a
-// renewal, and not the scheduler's lease, but its term. A lease that is granted
-// has a new term.
+// recorded reports whether the changes belong in the journal (D6): the
+// scheduler's lease does not, but its term.
 func (c *changes) recorded(last sequences) bool {
-	if c.op == opRenew {
-		return false
-	}
 	return c.last != last ||
 		len(c.removed)+len(c.put)+len(c.gone)+len(c.turned)+len(c.born)+len(c.queues) > 0 ||
-		slices.ContainsFunc(c.dropped, func(lock string) bool { return lock != store.SchedulerLock })
+		slices.ContainsFunc(c.dropped, func(lock string) bool { return lock != store.SchedulerLock }) ||
+		slices.ContainsFunc(c.granted, func(l store.Lease) bool { return l.Lock != store.SchedulerLock })
 }
 
 // counters answers what the queue's counters will be, to be changed.

@@ -316,11 +316,22 @@ func (d *decoder) lease() store.Lease {
 
 func (d *decoder) sequences() sequences {
 	return sequences{
-		record:   d.count(),
-		schedule: store.ScheduleID(d.count()),
-		job:      store.JobID(d.count()),
-		term:     store.Term(d.count()),
+		record:   d.sequence(),
+		schedule: store.ScheduleID(d.sequence()),
+		job:      store.JobID(d.sequence()),
+		term:     store.Term(d.sequence()),
 	}
+}
+
+// sequence reads a last number, which leaves room for those to come: more than
+// a store can ever give, like instants exact in a JavaScript number.
+func (d *decoder) sequence() int64 {
+	at := d.at
+	v := d.count()
+	if v > int64(store.MaxInstant) {
+		d.fail(at, "sequence out of range")
+	}
+	return v
 }
 
 // invalidSchedule says which rule of its own the row breaks, or "". Its spec

@@ -178,24 +178,30 @@ func TestD2R5AFailedAppendChangesNothing(t *testing.T) {
 			require.Equal(t, snapshot(t, twin), snapshot(t, s))
 		}
 	}
-	for op := opCommit; op < opRenew; op++ {
+	for op := opCommit; op <= opRenew; op++ {
 		require.Positive(t, failed[op], opNames[op])
 	}
 }
 
-func TestD6ARenewalIsNoRecord(t *testing.T) {
-	c := &clock{now: 5}
-	var j MemJournal
-	s := newStore(c.read, store.Limits{}, &j)
-	g, err := s.Acquire(ctx, "l", "a", 100)
-	require.NoError(t, err)
-	before := j.Bytes()
-	c.now = 50
-	renewed, err := s.Renew(ctx, g.Lease, 100)
-	require.NoError(t, err)
-	require.True(t, renewed.OK)
-	require.Equal(t, store.Instant(150), s.lease("l").ExpiresAt)
-	require.Equal(t, before, j.Bytes())
+func TestD6OnlyTheSchedulersRenewalIsNoRecord(t *testing.T) {
+	for lock, recorded := range map[string]bool{"l": true, store.SchedulerLock: false} {
+		c := &clock{now: 5}
+		var j MemJournal
+		s := newStore(c.read, store.Limits{}, &j)
+		g, err := s.Acquire(ctx, lock, "a", 100)
+		require.NoError(t, err)
+		before := len(j.Bytes())
+		c.now = 50
+		renewed, err := s.Renew(ctx, g.Lease, 100)
+		require.NoError(t, err)
+		require.True(t, renewed.OK)
+		require.Equal(t, store.Instant(150), s.lease(lock).ExpiresAt)
+		require.Equal(t, recorded, len(j.Bytes()) > before, lock)
+		if recorded {
+			twin, _ := restored(t, c, "", string(j.Bytes()), nil)
+			require.Equal(t, store.Instant(150), twin.lease(lock).ExpiresAt)
+		}
+	}
 }
 
 func TestD6TheSchedulersLeaseIsNoRecordButItsTerm(t *testing.T) {

@@ -187,7 +187,12 @@ func (w *workload) plan() func() error {
 		return func() error { _, err := s.Settle(ctx, settles, make([]bool, len(settles))); return err }
 	default: // locks
 		lock, owner := w.name("l", 4), w.name("o", 2)
-		if old := s.lease(lock); old != nil && rng.IntN(2) == 0 {
+		old := s.lease(lock)
+		if old != nil && rng.IntN(3) == 0 {
+			lease, ttl := old.Lease, 1+int64(rng.IntN(200))
+			return func() error { _, err := s.Renew(ctx, lease, ttl); return err }
+		}
+		if old != nil && rng.IntN(2) == 0 {
 			l := old.Lease
 			return func() error { _, err := s.Release(ctx, l); return err }
 		}
