@@ -466,3 +466,23 @@ func TestQ6StoreErrorBeforeTheHold(t *testing.T) {
 		require.Len(t, r.jobs("q"), 1)
 	})
 }
+
+// The wake is counted from the host's clock at the look, not at the write that
+// follows.
+func TestL7C41ALateWriteDelaysNoWake(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		r.schedule("a", "@every 10s", tickonce.ScheduleOptions{})
+		r.schedule("b", "@every 15s", tickonce.ScheduleOptions{})
+		r.tick(0)
+		r.at(10 * time.Second)
+		for range 2 { // renew, look
+			_, _, err := r.runner.Step(r.ctx)
+			require.NoError(t, err)
+		}
+		r.at(12 * time.Second)
+		next, report, err := r.runner.Step(r.ctx)
+		require.NoError(t, err)
+		require.Equal(t, tickonce.PhaseAdvance, report.Phase)
+		require.Equal(t, start.Add(15*time.Second), next)
+	})
+}
