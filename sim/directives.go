@@ -39,6 +39,7 @@ func (p *parser) start(l *line) {
 
 func (p *parser) run(l *line) {
 	s := &p.scenario
+	p.runLine = *l
 	if _, ok := p.argument(l, 1, durationForm, durationValue{d: &s.For}); !ok {
 		return
 	}
@@ -60,6 +61,7 @@ func (p *parser) queue(l *line) {
 		return
 	}
 	parseKeys(p, l, l.words[2:], &q, queueKeys)
+	p.need(l, "workers")
 	if p.described[q.Name] {
 		p.refuse(l, w.column, &refusal{found: "a second line for queue " + shown(q.Name), allowed: "one line for a queue"})
 	}

@@ -35,7 +35,7 @@
 //
 //	simulate v1
 //	# the store fails for a while, and nothing may fire twice
-//	engine   runners=2 lease=60s
+//	engine   runners=2 lease=60s standby=yes
 //	start    2026-03-29T00:30:00Z
 //	run      2h quiet-after=90m
 //	queue    ops workers=3

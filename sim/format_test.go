@@ -28,7 +28,11 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 	s.QuietAfter = time.Duration(rapid.Int64Range(0, int64(s.For/time.Millisecond)).Draw(t, "quiet")) * time.Millisecond
 	names := rapid.SliceOfNDistinct(scheduleNames, 1, 5, rapid.ID).Draw(t, "names")
 	for _, name := range names {
-		s.Schedules = append(s.Schedules, schedules.Draw(t, "schedule").named(name))
+		schedule := schedules.Draw(t, "schedule").named(name)
+		if s.For/time.Second*time.Duration(len(names)) > maxEvents {
+			schedule.Spec = "@every 168h"
+		}
+		s.Schedules = append(s.Schedules, schedule)
 	}
 	if q := s.Schedules[0].Queue; rapid.Bool().Draw(t, "describe") {
 		s.Queues = []Queue{{q, rapid.IntRange(0, MaxWorkers).Draw(t, "workers")}}

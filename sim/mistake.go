@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxMistakes is how many mistakes of one scenario are reported; one line more
@@ -94,7 +95,11 @@ func oneOf(words []string) string {
 func shown(s string) string {
 	const most = 80
 	if len(s) > most {
-		return strconv.Quote(s[:most]) + "…"
+		end := most
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		return strconv.Quote(s[:end]) + "…"
 	}
 	return strconv.Quote(s)
 }

@@ -44,6 +44,7 @@ type parser struct {
 	queues    map[string]bool // names that schedules use
 	described map[string]bool // queues that have a line
 	runners   int
+	runLine   line
 }
 
 // pass is what one pass finds: only what may be reported is kept.
@@ -112,6 +113,9 @@ func (p *parser) parse(text string) {
 	for _, check := range p.checks {
 		check()
 	}
+	if p.passes[0].count+p.passes[1].count == 0 {
+		p.whole(l)
+	}
 }
 
 func (p *parser) header(l *line) {
@@ -122,8 +126,12 @@ func (p *parser) header(l *line) {
 	for _, w := range l.words {
 		words = append(words, w.raw)
 	}
-	if got := strings.Join(words, " "); got != header {
-		p.refuse(l, 1, &refusal{found: shown(got), allowed: fmt.Sprintf("%q as the first line", header)})
+	if strings.Join(words, " ") != header {
+		r := refuse(l.source, fmt.Sprintf("%q as the first line", header))
+		if strings.TrimSpace(l.source) == "" {
+			r.found = "an empty line"
+		}
+		p.refuse(l, 1, r)
 	}
 }
 
@@ -283,7 +291,28 @@ func (p *parser) limit(l *line, have, most int, what string) bool {
 	return false
 }
 
-// end checks what the text as a whole must have.
+// whole checks what the text as a whole must have, once all of its lines are
+// right.
+func (p *parser) whole(l *line) {
+	s := &p.scenario
+	if len(s.Schedules) == 0 {
+		p.refuse(l, 1, &refusal{found: "the end of the scenario", allowed: "a line: schedule NAME every=SPEC queue=NAME"})
+		return
+	}
+	boundaries := int64(0)
+	for i := range s.Schedules {
+		boundaries += s.For.Milliseconds() / intervalOf(s.Schedules[i].Spec)
+	}
+	if boundaries > maxEvents {
+		p.refuse(&p.runLine, 1, &refusal{
+			found:   fmt.Sprintf("a run of %s with %d boundaries", formatDuration(s.For), boundaries),
+			allowed: fmt.Sprintf("at most %d, each of which takes an event", maxEvents),
+			hint:    "make the run shorter, or the schedules fewer or rarer",
+		})
+	}
+}
+
+// end checks what has to stand in some line.
 func (p *parser) end(l *line) {
 	p.runners = max(p.scenario.Engine.Runners, 1)
 	if p.seen["run"] == 0 {

@@ -116,6 +116,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"start 2026-03-29T00:30:00Z later":          `28: found "later", want none`,
 		"queue":                                     `6: found the end of the line, want the name of a queue`,
 		"queue mial workers=1":                      `7: found "mial", want the queue of a schedule: mail; did you mean "mail"?`,
+		"queue mail":                                `11: found the end of the line, want workers=`,
 		"queue mail workers=1001":                   `20: found "1001", want a whole number from 0 to 1000`,
 		"schedule x queue=mail":                     `22: found the end of the line, want every=`,
 		"schedule x every=5m":                       `20: found the end of the line, want queue=`,
@@ -184,20 +185,22 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 
 func TestMistakesOfTheWhole(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                       `a.sim:1:1: found "", want "simulate v1" as the first line`,
-		"simulate v2\nnonsense":                  `a.sim:1:1: found "simulate v2", want "simulate v1" as the first line`,
-		"\nsimulate v1\nrun 1h":                  `a.sim:1:1: found "", want "simulate v1" as the first line`,
-		"\ufeffsimulate v1\nrun 1h":              `a.sim:1:1: found the character "\ufeff", want printable characters; others only escaped in quotes`,
-		"simulate v1":                            `a.sim:1:1: found the end of the scenario, want a line: run DURATION`,
-		"simulate v1\n----\nrun 1h":              `a.sim:2:1: found the end of the scenario, want a line: run DURATION`,
-		"simulate v1\nrun 1h\nrun":               `a.sim:3:1: found a second run line, want one, which is line 2`,
-		"simulate v1\nrun 1h q=1":                `a.sim:2:8: found "q=", want quiet-after=`,
-		"simulate v1\nrun":                       `a.sim:2:4: found the end of the line, want ` + durationForm,
-		"simulate v1\nrun x":                     `a.sim:2:5: found "x", want ` + durationForm,
-		"simulate v1\nrun 0s":                    `a.sim:2:5: found "0s", want a duration of at least 1ms`,
-		"simulate v1\nat 1h down for=1s\nrun 1h": `a.sim:2:4: found a fault from 1h for 1s, want one that ends by the run's 1h`,
-		"simulate v1\nat 1h crash restart=empty\nrun 1h":                                         `a.sim:2:4: found a fault from 1h for 0s, want one that ends by the run's 1h`,
-		"simulate v1\nrun 1h quiet-after=61m":                                                    `a.sim:2:20: found "61m", want at most the run's 1h`,
+		"":                                               `a.sim:1:1: found an empty line, want "simulate v1" as the first line`,
+		"simulate v2\nnonsense":                          `a.sim:1:1: found "simulate v2", want "simulate v1" as the first line`,
+		"\nsimulate v1\nrun 1h":                          `a.sim:1:1: found an empty line, want "simulate v1" as the first line`,
+		"# a night\nsimulate v1\nrun 1h":                 `a.sim:1:1: found "# a night", want "simulate v1" as the first line`,
+		"\ufeffsimulate v1\nrun 1h":                      `a.sim:1:1: found the character "\ufeff", want printable characters; others only escaped in quotes`,
+		"simulate v1":                                    `a.sim:1:1: found the end of the scenario, want a line: run DURATION`,
+		"simulate v1\n----\nrun 1h":                      `a.sim:2:1: found the end of the scenario, want a line: run DURATION`,
+		"simulate v1\nrun 1h":                            `a.sim:2:1: found the end of the scenario, want a line: schedule NAME every=SPEC queue=NAME`,
+		"simulate v1\nrun 1h\nrun":                       `a.sim:3:1: found a second run line, want one, which is line 2`,
+		"simulate v1\nrun 1h q=1":                        `a.sim:2:8: found "q=", want quiet-after=`,
+		"simulate v1\nrun":                               `a.sim:2:4: found the end of the line, want ` + durationForm,
+		"simulate v1\nrun x":                             `a.sim:2:5: found "x", want ` + durationForm,
+		"simulate v1\nrun 0s":                            `a.sim:2:5: found "0s", want a duration of at least 1ms`,
+		"simulate v1\nat 1h down for=1s\nrun 1h":         `a.sim:2:4: found a fault from 1h for 1s, want one that ends by the run's 1h`,
+		"simulate v1\nat 1h crash restart=empty\nrun 1h": `a.sim:2:4: found a fault from 1h for 0s, want one that ends by the run's 1h`,
+		"simulate v1\nrun 1h quiet-after=61m":            `a.sim:2:20: found "61m", want at most the run's 1h`,
 		"simulate v1\nrun 1h\nschedule a every=1m queue=q\nqueue q workers=1\nqueue q workers=2": `a.sim:5:7: found a second line for queue "q", want one line for a queue`,
 	} {
 		_, err := Parse("a.sim", text)
@@ -248,16 +251,17 @@ func TestMistakesOfTheEngine(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	head := "simulate v1\nrun 1h\n"
+	const head = "simulate v1\nrun 1h\n"
+	const report = "schedule report every=5m queue=q\n"
 	parse := func(text string) error {
 		_, err := Parse("a.sim", text)
 		return err
 	}
 	line := "#" + strings.Repeat("x", MaxLine-1)
-	require.NoError(t, parse(head+line))
+	require.NoError(t, parse(head+report+line))
 	require.EqualError(t, parse(head+line+"x"), "a.sim:3:1: found a line of 4097 bytes, want at most 4096 bytes in a line")
 
-	file := head + "----\n"
+	file := head + report + "----\n"
 	file += strings.Repeat("x", MaxFile-len(file))
 	require.NoError(t, parse(file), "the recorded outcome has no limit of its lines")
 	require.EqualError(t, parse(file+"x"), "a.sim:1:1: found 1048577 bytes, want at most 1048576 bytes in a scenario")
@@ -275,11 +279,23 @@ func TestLimits(t *testing.T) {
 	require.EqualError(t, parse(many(MaxSchedules+1, schedule)),
 		"a.sim:10003:1: found number 10001 of the schedules, want at most 10000 schedules in a scenario")
 	fault := "at %dms crash restart=empty\n"
-	require.NoError(t, parse(many(MaxFaults, fault)))
+	require.NoError(t, parse(many(MaxFaults, fault)+report))
 	require.EqualError(t, parse(many(MaxFaults+1, fault)),
 		"a.sim:10003:1: found number 10001 of the faults, want at most 10000 faults in a scenario")
-	queue := "schedule %[1]d every=1s queue=%[1]d\nqueue %[1]d\n"
+	queue := "schedule %[1]d every=1s queue=%[1]d\nqueue %[1]d workers=1\n"
 	require.NoError(t, parse(many(MaxQueues, queue)))
 	require.ErrorContains(t, parse(many(MaxQueues+1, queue)),
 		"a.sim:20004:1: found number 10001 of the queues, want at most 10000 queues in a scenario")
+
+	const seconds = "simulate v1\nrun %ds\nschedule a every=1s queue=q\n"
+	require.NoError(t, parse(fmt.Sprintf(seconds, maxEvents)))
+	require.EqualError(t, parse(fmt.Sprintf(seconds, maxEvents+1)), "a.sim:2:1: found a run of 1157d9h46m41s with 100000001 boundaries, "+
+		"want at most 100000000, each of which takes an event; make the run shorter, or the schedules fewer or rarer")
+}
+
+// TestFoundIsCutBetweenCharacters: a long text is cut, and no character in two.
+func TestFoundIsCutBetweenCharacters(t *testing.T) {
+	require.Equal(t, `"`+strings.Repeat("x", 80)+`"`, shown(strings.Repeat("x", 80)))
+	require.Equal(t, `"`+strings.Repeat("x", 80)+`"…`, shown(strings.Repeat("x", 81)))
+	require.Equal(t, `"x`+strings.Repeat("日", 26)+`"…`, shown("x"+strings.Repeat("日", 30)))
 }

@@ -192,6 +192,22 @@ func TestExcuses(t *testing.T) {
 	}
 }
 
+// TestTheManualsScenarioPasses runs the scenario that the package comment shows.
+func TestTheManualsScenarioPasses(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(doc), "//\tsimulate v1\n")
+	require.True(t, found)
+	shown, _, found := strings.Cut(after, "//\t----\n")
+	require.True(t, found)
+	r, err := Run(*parsed(t, "simulate v1\n"+strings.ReplaceAll(shown, "//\t", "")))
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict, "%+v %v", r.Failures, r.Unmet)
+	require.Empty(t, r.Excused)
+	require.Len(t, r.Schedules, 2)
+	require.Len(t, r.Faults, 2)
+}
+
 func TestRunRefusesAnInvalidScenario(t *testing.T) {
 	_, err := Run(Scenario{})
 	var mistakes *Mistakes

@@ -56,11 +56,16 @@ func parseDuration(text string) (time.Duration, *refusal) {
 		letters := len(rest) - len(strings.TrimLeft(rest[digits:], "dhms"))
 		n, err := strconv.ParseInt(rest[:digits], 10, 64)
 		if digits == 0 || rest[0] == '0' {
-			return 0, &refusal{at: at, found: foundIn(text, rest), allowed: durationForm}
+			return 0, &refusal{at: at, found: foundIn(text, rest), allowed: durationForm, hint: durationHint(text)}
 		}
-		i := slices.IndexFunc(units, func(u durationUnit) bool { return u.name == rest[digits:letters] })
+		named := func(u durationUnit) bool { return u.name == rest[digits:letters] }
+		i := slices.IndexFunc(units, named)
 		if i < 0 {
-			return 0, &refusal{at: at + digits, found: foundIn(text, rest[digits:]), allowed: durationOrder}
+			r := &refusal{at: at + digits, found: foundIn(text, rest[digits:]), allowed: durationOrder, hint: durationHint(text)}
+			if before := slices.IndexFunc(durationUnits[:], named); before >= 0 && before < len(durationUnits)-len(units)-1 {
+				r.hint = "put the larger unit first: " + r.hint
+			}
+			return 0, r
 		}
 		if err != nil || n > int64((math.MaxInt64-sum)/units[i].unit) {
 			return 0, &refusal{found: shown(text), allowed: "at most 106751d"}
@@ -69,6 +74,16 @@ func parseDuration(text string) (time.Duration, *refusal) {
 		rest, units = rest[letters:], units[i+1:]
 	}
 	return sum, nil
+}
+
+// durationHint reads a duration as other programs write it, and says how to
+// write it here; "" if it cannot be read.
+func durationHint(text string) string {
+	ms, ok := core.LooseMS(text)
+	if !ok {
+		return ""
+	}
+	return "write " + formatDuration(time.Duration(ms)*time.Millisecond)
 }
 
 // formatDuration is a text that parseDuration reads as d; of a duration that

@@ -33,28 +33,30 @@ func TestDurationRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, found, allowed string
 		at                   int
+		hint                 string
 	}{
-		"nothing":               {"", `the end of ""`, durationForm, 0},
-		"a number alone":        {"60", `the end of "60"`, durationOrder, 2},
-		"a unit alone":          {"h", `"h"`, durationForm, 0},
-		"a sign":                {"-5m", `"-5m"`, durationForm, 0},
-		"a fraction":            {"1.5h", `".5h"`, durationOrder, 1},
-		"a leading zero":        {"05m", `"05m"`, durationForm, 0},
-		"another zero":          {"0m", `"0m"`, durationForm, 0},
-		"a zero part":           {"1h0m", `"0m"`, durationForm, 2},
-		"the smaller one first": {"1s5m", `"m"`, durationOrder, 3},
-		"a unit twice":          {"1h1h", `"h"`, durationOrder, 3},
-		"an unknown unit":       {"2w", `"w"`, durationOrder, 1},
-		"an unknown long unit":  {"2mss", `"mss"`, durationOrder, 1},
-		"a capital unit":        {"5S", `"S"`, durationOrder, 1},
-		"a blank":               {"1h 5m", `" 5m"`, durationForm, 2},
-		"other digits":          {"٥m", `"٥m"`, durationForm, 0},
-		"too much":              {"106752d", `"106752d"`, "at most 106751d", 0},
-		"a sum of too much":     {"106751d24h", `"106751d24h"`, "at most 106751d", 0},
-		"more than 64 bits":     {"99999999999999999999s", `"99999999999999999999s"`, "at most 106751d", 0},
+		"nothing":               {"", `the end of ""`, durationForm, 0, ""},
+		"a number alone":        {"60", `the end of "60"`, durationOrder, 2, ""},
+		"a unit alone":          {"h", `"h"`, durationForm, 0, ""},
+		"a sign":                {"-5m", `"-5m"`, durationForm, 0, ""},
+		"a fraction":            {"1.5h", `".5h"`, durationOrder, 1, "write 1h30m"},
+		"a leading zero":        {"05m", `"05m"`, durationForm, 0, "write 5m"},
+		"another zero":          {"0m", `"0m"`, durationForm, 0, ""},
+		"a zero part":           {"1h0m", `"0m"`, durationForm, 2, "write 1h"},
+		"the smaller one first": {"1s5m", `"m"`, durationOrder, 3, "put the larger unit first: write 5m1s"},
+		"smaller ones first":    {"30m1h", `"h"`, durationOrder, 4, "put the larger unit first: write 1h30m"},
+		"a unit twice":          {"1h1h", `"h"`, durationOrder, 3, "write 2h"},
+		"an unknown unit":       {"2w", `"w"`, durationOrder, 1, "write 14d"},
+		"an unknown long unit":  {"2mss", `"mss"`, durationOrder, 1, ""},
+		"a capital unit":        {"5S", `"S"`, durationOrder, 1, "write 5s"},
+		"a blank":               {"1h 5m", `" 5m"`, durationForm, 2, "write 1h5m"},
+		"other digits":          {"٥m", `"٥m"`, durationForm, 0, ""},
+		"too much":              {"106752d", `"106752d"`, "at most 106751d", 0, ""},
+		"a sum of too much":     {"106751d24h", `"106751d24h"`, "at most 106751d", 0, ""},
+		"more than 64 bits":     {"99999999999999999999s", `"99999999999999999999s"`, "at most 106751d", 0, ""},
 	} {
 		_, r := parseDuration(c.text)
-		require.Equal(t, &refusal{at: c.at, found: c.found, allowed: c.allowed}, r, name)
+		require.Equal(t, &refusal{at: c.at, found: c.found, allowed: c.allowed, hint: c.hint}, r, name)
 	}
 }
 

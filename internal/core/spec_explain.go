@@ -78,7 +78,7 @@ func valid(text string) bool {
 // suggest reads an interval as other programs write it, and says how to write
 // it here, or "" if it cannot be read.
 func suggest(interval string) string {
-	ms, ok := looseMS(interval)
+	ms, ok := LooseMS(interval)
 	if !ok {
 		return ""
 	}
@@ -123,8 +123,9 @@ var looseUnits = [...]struct {
 	{"s", 1000},
 }
 
-// looseMS reads forms like 1h30m, 1.5h, 0.5s, 5S, 2w, 5 minutes.
-func looseMS(s string) (ms int64, ok bool) {
+// LooseMS reads an interval as other programs write it, such as 1h30m, 1.5h,
+// 0.5s, 5S, 2w, 5 minutes, in milliseconds; false if it cannot be read.
+func LooseMS(s string) (ms int64, ok bool) {
 	const most = MaxIntervalMS / 604_800_000 // no product below overflows
 	s = strings.ToLower(s)
 	for s = strings.TrimLeft(s, " "); s != ""; s = strings.TrimLeft(s, " ") {
@@ -161,19 +162,30 @@ func looseMS(s string) (ms int64, ok bool) {
 	return ms, ms > 0
 }
 
+// What to write for a period of cron's.
+const (
+	keepsHour  = ", which keeps the period but not the hour; an anchor keeps the hour in UTC"
+	leaves     = " is near, but leaves the calendar"
+	forHour    = "write \"@every 1h\"; an anchor keeps the minute"
+	forDay     = "write \"@every 1d\"" + keepsHour
+	forWeek    = "write \"@every 7d\"" + keepsHour
+	forMonth   = "\"@every 30d\"" + leaves
+	forYear    = "\"@every 365d\"" + leaves
+	notGrammar = " is cron, which is not in this grammar: "
+)
+
 func descriptorHint(text string) string {
-	const keeps = ", which keeps the period but not the hour; an anchor keeps the hour in UTC"
 	switch strings.ToLower(text) {
 	case "@daily", "@midnight":
-		return text + " is cron, which is not in this grammar: write \"@every 1d\"" + keeps
+		return text + notGrammar + forDay
 	case "@hourly":
-		return text + " is cron, which is not in this grammar: write \"@every 1h\"; an anchor keeps the minute"
+		return text + notGrammar + forHour
 	case "@weekly":
-		return text + " is cron, which is not in this grammar: write \"@every 7d\"" + keeps
+		return text + notGrammar + forWeek
 	case "@monthly":
-		return text + " is cron, which is not in this grammar: \"@every 30d\" is near, but leaves the calendar"
+		return text + notGrammar + forMonth
 	case "@yearly", "@annually":
-		return text + " is cron, which is not in this grammar: \"@every 365d\" is near, but leaves the calendar"
+		return text + notGrammar + forYear
 	case "@reboot", "@once":
 		return text + " is not a schedule: enqueue a job when the program starts"
 	}
@@ -210,6 +222,9 @@ func cronHint(text string) string {
 	if len(fields) < 5 || len(fields) > 6 {
 		return cron + ": only \"@every <n><unit>\" is"
 	}
+	if hint := calendarHint(fields[len(fields)-5:]); hint != "" {
+		return cron + ": " + hint
+	}
 	steps := [...]struct {
 		unit string
 		of   int // units in the next larger one
@@ -230,4 +245,26 @@ func cronHint(text string) string {
 		return cron + ": write \"" + specPrefix + strconv.Itoa(n) + step.unit + "\"; an anchor sets its offset, in UTC"
 	}
 	return cron + ": write its period, as in \"@every 1d\"; an anchor sets the time of day, in UTC"
+}
+
+// calendarHint is the hint for five fields that come once in a week, a month or
+// a year; "" for others.
+func calendarHint(fields []string) string {
+	digits := func(field string) bool { return strings.Trim(field, "0123456789") == "" }
+	any := func(field string) bool { return field == "*" || field == "?" }
+	day, month, weekday := fields[2], fields[3], fields[4]
+	once := func(field string) bool {
+		return digits(field) || len(field) == 3 && strings.Trim(strings.ToUpper(field), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	}
+	switch {
+	case !digits(fields[0]) || !digits(fields[1]):
+		return ""
+	case any(day) && any(month) && once(weekday):
+		return forWeek
+	case digits(day) && any(month) && any(weekday):
+		return forMonth
+	case digits(day) && once(month) && any(weekday):
+		return forYear
+	}
+	return ""
 }
