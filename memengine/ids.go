@@ -8,8 +8,12 @@ import "slices"
 type byID[T any] struct {
 	leaves []leaf[T]
 	n      int
-	spare  *[64]*T // of the leaf that was dropped last: empty
+	spare  []*[64]*T // of leaves that were dropped: empty
 }
+
+// maxSpareLeaves bounds the leaves that are kept for use again: for the jobs
+// of a tick of 1,000 fires.
+const maxSpareLeaves = 16
 
 type leaf[T any] struct {
 	base int64 // id / 64
@@ -58,16 +62,22 @@ func (x *byID[T]) find(id int64) *T {
 func (x *byID[T]) put(id int64, row *T) {
 	i, ok := x.search(id >> 6)
 	if !ok {
-		rows := x.spare
-		if x.spare = nil; rows == nil {
-			rows = new([64]*T)
-		}
-		x.leaves = slices.Insert(x.leaves, i, leaf[T]{base: id >> 6, rows: rows})
+		x.leaves = slices.Insert(x.leaves, i, leaf[T]{base: id >> 6, rows: x.emptyLeaf()})
 	}
 	l := &x.leaves[i]
 	l.rows[id&63] = row
 	l.live++
 	x.n++
+}
+
+func (x *byID[T]) emptyLeaf() *[64]*T {
+	n := len(x.spare)
+	if n == 0 {
+		return new([64]*T)
+	}
+	rows := x.spare[n-1]
+	x.spare = x.spare[:n-1]
+	return rows
 }
 
 // drop removes the row with this id, which is there.
@@ -80,7 +90,9 @@ func (x *byID[T]) drop(id int64) {
 	if l.live > 0 {
 		return
 	}
-	x.spare = l.rows
+	if len(x.spare) < maxSpareLeaves {
+		x.spare = append(x.spare, l.rows)
+	}
 	switch i {
 	case 0:
 		x.leaves[0] = leaf[T]{}

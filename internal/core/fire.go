@@ -58,20 +58,27 @@ type FirePlan struct {
 // cannot be decided is held, with its cursor where it is. Full says that the
 // row's queue had no room for it at this revision.
 func PlanFire(row *store.Schedule, now store.Instant, full bool) FirePlan {
-	plan := FirePlan{Move: store.Move{
-		ID: row.ID, Rev: row.Rev, Cursor: row.Cursor, DueAt: row.Cursor, SetAt: row.SetAt,
-	}}
+	var plan FirePlan
+	plan.decide(row, now, full)
+	return plan
+}
+
+// decide is PlanFire for a zero plan.
+func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool) {
+	move := &p.Move
+	move.ID, move.Rev, move.SetAt = row.ID, row.Rev, row.SetAt
+	move.Cursor, move.DueAt = row.Cursor, row.Cursor
 	if row.Paused != store.Active {
-		plan.Move.DueAt, plan.Move.Hold = store.None, row.Hold
-		return plan
+		move.DueAt, move.Hold = store.None, row.Hold
+		return
 	}
 	spec, problem := checkRow(row)
 	if problem == "" && full {
 		problem = "the queue is full"
 	}
 	if problem != "" {
-		hold(&plan.Move, row, now, problem)
-		return plan
+		hold(move, row, now, problem)
+		return
 	}
 	interval := spec.IntervalMS()
 	cursor, inRange := boundaryFrom(row.Anchor, interval, row.Cursor)
@@ -80,17 +87,16 @@ func PlanFire(row *store.Schedule, now store.Instant, full bool) FirePlan {
 		next, inRange = BoundaryAfter(row.Anchor, interval, now)
 	}
 	if !inRange {
-		hold(&plan.Move, row, now, "the next boundary is past the last instant")
-		return plan
+		hold(move, row, now, "the next boundary is past the last instant")
+		return
 	}
-	plan.Move.Cursor, plan.Move.DueAt = next, next
+	move.Cursor, move.DueAt = next, next
 	if next != row.Cursor {
-		plan.Move.SetAt = now
+		move.SetAt = now
 	}
 	if cursor <= now {
-		plan.choose(row.CatchUp, cursor, next, interval, now)
+		p.choose(row.CatchUp, cursor, next, interval, now)
 	}
-	return plan
 }
 
 // choose splits the boundaries in [first, end) into fired and skipped ones.

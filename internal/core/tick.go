@@ -22,8 +22,11 @@ func (p *TickPlan) Plan(rows []store.Schedule, now store.Instant, budget int, fu
 	p.Tick.Now = now
 	p.Tick.Moves, p.Tick.Fires, p.Plans = p.Tick.Moves[:0], p.Tick.Fires[:0], p.Plans[:0]
 	for i := range rows {
-		plan := PlanFire(&rows[i], now, full(&rows[i]))
+		p.Plans = append(p.Plans, FirePlan{})
+		plan := &p.Plans[i]
+		plan.decide(&rows[i], now, full(&rows[i]))
 		if i > 0 && len(p.Tick.Fires)+int(plan.Move.Fires) > budget {
+			p.Plans = p.Plans[:i]
 			break
 		}
 		boundary := plan.First
@@ -32,7 +35,6 @@ func (p *TickPlan) Plan(rows []store.Schedule, now store.Instant, budget int, fu
 			boundary += store.Instant(plan.EveryMS)
 		}
 		p.Tick.Moves = append(p.Tick.Moves, plan.Move)
-		p.Plans = append(p.Plans, plan)
 	}
 	byBoundary := func(a, b store.Fire) int {
 		if order := cmp.Compare(a.Boundary, b.Boundary); order != 0 {
