@@ -10,6 +10,7 @@ import (
 // faultState is what a fault of the scenario has done so far.
 type faultState struct {
 	effect int64
+	cost   Cost
 }
 
 // strikeRounds bounds how many rounds of the steps of its instant go before a
@@ -45,13 +46,18 @@ func (w *world) beginFault(i int) {
 	switch f.Kind {
 	case FaultDown:
 		w.faults[i].effect++
+		w.beginAbsence(i)
 		w.stop(f.Runner, true, FromJournal)
 	case FaultCrash:
 		w.faults[i].effect++
+		w.beginAbsence(i)
+		if f.Restart == FromSnapshot || f.Restart == FromNothing {
+			w.forgot = &w.faults[i].cost
+		}
 		w.stop(f.Runner, false, f.Restart)
 	case FaultClockJump:
 		w.faults[i].effect++
-		w.jump(f.By.Milliseconds())
+		w.jump(i, f.By.Milliseconds())
 		if f.For == 0 {
 			return
 		}
@@ -70,7 +76,7 @@ func (w *world) endFault(i int) {
 	case FaultDown, FaultCrash:
 		w.comeBack(f.Runner)
 	case FaultClockJump:
-		w.jump(-f.By.Milliseconds())
+		w.jump(i, -f.By.Milliseconds())
 	case FaultStoreErrors:
 		w.storeFaults = without(w.storeFaults, i)
 	case FaultHandlerSlow, FaultHandlerFails:
@@ -122,8 +128,9 @@ func (w *world) comeBack(runner int) {
 }
 
 // jump moves the store's clock. Whoever sleeps notices at the end of its slice.
-func (w *world) jump(ms int64) {
+func (w *world) jump(fault int, ms int64) {
 	before := w.shown()
+	w.jumped, w.jumpedAt = &w.faults[fault].cost, w.now
 	w.clock.jump(w.now, ms)
 	w.coverage.sometimes(clockBackOverBoundary, w.truth.firedWithin(w.shown(), before))
 	for _, n := range w.nodes {

@@ -27,9 +27,8 @@ func (r *Result) Outcome() string {
 				words = append(words, fmt.Sprintf("%s=%d", reason, n))
 			}
 		}
-		if s.Quarantined > 0 {
-			words = append(words, fmt.Sprintf("quarantined=%d", s.Quarantined))
-		}
+		words = append(words, counts(
+			tally{"quarantined", s.Quarantined}, tally{"fired-again", s.FiredAgain}, tally{"fired-by-repair", s.FiredByRepair})...)
 		words = append(words, "max-late="+formatDuration(s.MaxLate))
 		write("schedule", words...)
 	}
@@ -37,13 +36,25 @@ func (r *Result) Outcome() string {
 		q := &r.Queues[i]
 		words := []string{quote(q.Name), fmt.Sprintf("enqueued=%d done=%d dead=%d pending=%d claimed=%d cancelled=%d",
 			q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled)}
-		if q.Forgotten > 0 {
-			words = append(words, fmt.Sprintf("forgotten=%d", q.Forgotten))
+		for _, cause := range deathWords {
+			words = append(words, counts(tally{cause, q.DeadReasons[cause]})...)
 		}
-		write("queue", words...)
+		write("queue", append(words, counts(tally{"forgotten", q.Forgotten}, tally{"lost", q.Lost})...)...)
 	}
 	for i := range r.Faults {
-		write("fault", fmt.Sprintf("%d effect=%d", i+1, r.Faults[i].Effect))
+		c := &r.Faults[i].Cost
+		words := []string{fmt.Sprintf("%d effect=%d", i+1, r.Faults[i].Effect)}
+		words = append(words, counts(
+			tally{"due", c.Due}, tally{"on-time", c.OnTime}, tally{"late", c.Late}, tally{"skipped", c.Skipped},
+			tally{"forgotten", c.Forgotten}, tally{"left", c.Left},
+			tally{"fired-again", c.FiredAgain}, tally{"fired-early", c.FiredEarly})...)
+		if c.FiredEarly > 0 {
+			words = append(words, "max-early="+formatDuration(c.MaxEarly))
+		}
+		if c.Silence > 0 {
+			words = append(words, "silence="+formatDuration(c.Silence), "silent="+quote(c.Silent))
+		}
+		write("fault", words...)
 	}
 	for _, f := range r.Failures {
 		write("failure", quote(f.Invariant), quote(f.Schedule), quote(f.Detail))
@@ -58,6 +69,22 @@ func (r *Result) Outcome() string {
 	}
 	write("digest", r.Digest.String())
 	return b.String()
+}
+
+// tally is a count and its word.
+type tally struct {
+	word string
+	n    int64
+}
+
+// counts are the words of those tallies that are not 0.
+func counts(tallies ...tally) (words []string) {
+	for _, t := range tallies {
+		if t.n > 0 {
+			words = append(words, fmt.Sprintf("%s=%d", t.word, t.n))
+		}
+	}
+	return words
 }
 
 // reasonWords are the reasons for a skip.

@@ -25,8 +25,8 @@ type Result struct {
 }
 
 // ScheduleResult is what became of the boundaries of one schedule. Boundaries
-// is Fired plus Skipped, as the truth below all faults has it; a boundary that
-// a restart forgot and that fired again is in it twice.
+// is Fired plus Skipped, as the truth below all faults has it; one that fired
+// again is in both twice.
 type ScheduleResult struct {
 	Name, Spec, Queue string
 
@@ -36,6 +36,9 @@ type ScheduleResult struct {
 	SkipReasons map[string]int64 // "cap", "policy"
 	Quarantined int64            // how often the row was held
 
+	FiredAgain    int64 // of Fired: had fired, and a restart had forgotten it
+	FiredByRepair int64 // of Fired: had fired by a wrong clock, and clock-repair=rearm took it back (T11)
+
 	// MaxLate is the longest time between the instant at which the store's
 	// clock first reached a boundary and its fire.
 	MaxLate   time.Duration
@@ -43,19 +46,32 @@ type ScheduleResult struct {
 	LastFire  time.Time
 }
 
-// QueueResult is what a queue came to. Forgotten counts jobs that a restart
-// lost, as one from a snapshot does.
+// QueueResult is what a queue came to, by the store's own counters: what a
+// restart from an older state made it forget is in Forgotten and Lost alone.
 type QueueResult struct {
-	Name                                   string
-	Enqueued, Done, Dead, Pending, Claimed int64
-	Cancelled, Retried, Claims, Forgotten  int64
+	Name string
+
+	Enqueued  int64 // the sum of the next five
+	Done      int64
+	Dead      int64
+	Pending   int64 // at the end
+	Claimed   int64 // at the end
+	Cancelled int64
+
+	DeadReasons map[string]int64 // "failed": the last attempt; "lapsed": its claim; "expired"
+	Claims      int64            // jobs handed out, each as often as it was
+	Retried     int64            // attempts that failed before the last one
+
+	Forgotten int64 // jobs done, and then unknown to a restart that began from an older state
+	Lost      int64 // jobs not done, and then unknown to such a restart
 }
 
-// FaultResult says how often a fault took effect.
+// FaultResult says how often a fault took effect, and what that cost.
 type FaultResult struct {
 	Fault  Fault
 	Text   string // as in a scenario file
 	Effect int64  // calls failed, handlers hit, restarts, jumps
+	Cost   Cost
 }
 
 // Failure is an invariant that was broken.

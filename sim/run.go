@@ -38,7 +38,7 @@ func (w *world) result() *Result {
 		r.Queues = append(r.Queues, q.result())
 	}
 	for i, f := range w.scenario.Faults {
-		r.Faults = append(r.Faults, FaultResult{Fault: f, Text: f.String(), Effect: w.faults[i].effect})
+		r.Faults = append(r.Faults, FaultResult{Fault: f, Text: f.String(), Effect: w.faults[i].effect, Cost: w.faults[i].cost})
 	}
 	return r
 }

@@ -60,7 +60,7 @@ func newTruth(w *world) *truth {
 			t.byQueue[s.Queue] = q
 			t.queues = append(t.queues, q)
 		}
-		t.schedules[i] = trueSchedule{scenario: s, index: int64(i), queue: q, lastFire: store.None}
+		t.schedules[i] = trueSchedule{scenario: s, index: int64(i), queue: q, lastFire: store.None, charged: store.MinInstant}
 		t.named[s.Name] = &t.schedules[i]
 	}
 	for _, q := range w.scenario.Queues {
@@ -92,7 +92,15 @@ func (t *truth) opened(memory *memengine.Store) {
 	})
 	for i := range t.schedules {
 		s := &t.schedules[i]
-		t.w.coverage.sometimes(restoreLostTail, s.lastFire != store.None && (!s.known || s.row.Cursor <= s.lastFire))
+		lost := s.lastFire != store.None && (!s.known || s.row.Cursor <= s.lastFire)
+		t.w.coverage.sometimes(restoreLostTail, lost)
+		if lost {
+			s.undoneBy, s.rearmed = t.w.forgot, false
+		}
+		if !s.known && s.row.ID != 0 {
+			t.w.charge(s, s.row.Cursor, t.w.shown()+1, forgotten)
+			s.charged = max(s.charged, t.w.shown()+1)
+		}
 	}
 	t.openJobs()
 	t.w.digest.Int(tagRestore, int64(len(t.jobs)))
@@ -144,6 +152,7 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 				t.w.fail(keepsGrid, row.Name, "it began anew at "+text(now)+", from the boundary of "+text(row.Cursor))
 			}
 			delete(t.byID, s.row.ID)
+			s.undoneBy, s.rearmed = t.w.jumped, true
 		}
 		t.byID[row.ID] = s
 	case row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor:
@@ -297,7 +306,9 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 	s.next = at + 1
 	s.tick.fires--
 	s.tick.first = at + store.Instant(s.interval)
-	s.countFire(at, int64(t.w.now-t.w.clock.reached(at)))
+	lateMS := int64(t.w.now - t.w.clock.reached(at))
+	t.w.chargeFire(s, at, lateMS)
+	s.countFire(at, lateMS)
 	t.insert(s, fire, tick.Now)
 }
 
@@ -319,9 +330,14 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	t.w.coverage.sometimes(skipOnGrid, skips > 0 && s.onGrid(tick.Now))
 	t.w.coverage.sometimes(capHit, full && skips == 0)
 	t.w.coverage.sometimes(capExceeded, full && s.tick.capSkips > 0)
+	if fired := store.Instant(int64(move.Fires) * s.interval); skips > 0 {
+		t.w.charge(s, s.row.Cursor, s.tick.first-fired, dropped)
+		t.w.charge(s, s.tick.first, move.Cursor, dropped)
+	}
 	s.row.Rev++
 	s.row.Cursor, s.row.DueAt, s.row.SetAt, s.row.Hold = move.Cursor, move.DueAt, move.SetAt, move.Hold
 	s.next = move.Cursor
+	s.charged = max(s.charged, move.Cursor)
 }
 
 // firedWithin reports whether a boundary in (from, to] was the last to fire of

@@ -12,12 +12,30 @@ import (
 // trueQueue is the model of one queue.
 type trueQueue struct {
 	row        store.Queue // its counters
-	forgotten  int64       // jobs that were enqueued, and then forgotten by a restart
+	forgotten  int64       // jobs that were done, and then forgotten by a restart
+	lost       int64       // jobs that were not, and then forgotten by a restart
 	perProcess int         // workers
 	workers    []*worker   // of all processes
 
 	doomed events[store.JobID] // jobs by when they are doomed, and some that are no more
+
+	dead   map[store.JobID]death // dead jobs
+	deaths [deathCauses]int64    // how many of each cause
 }
+
+// death is why a job died.
+type death uint8
+
+const (
+	failed  death = iota // its last attempt did (QU5)
+	lapsed               // the claim of its last attempt (QU5)
+	expired              // before it was done (QU9)
+
+	deathCauses = iota
+)
+
+// deathWords are the causes in a result.
+var deathWords = [deathCauses]string{failed: "failed", lapsed: "lapsed", expired: "expired"}
 
 // trueJob is the model of a job that is pending or claimed.
 type trueJob struct {
@@ -96,14 +114,21 @@ func (j *trueJob) state() *int64 {
 
 // openJobs reads the model of the queues from a store that was opened.
 func (t *truth) openJobs() {
+	open := t.jobs
 	t.jobs, t.lastJob = map[store.JobID]*trueJob{}, 0
 	for _, q := range t.queues {
-		before := q.row.Enqueued
+		before, dead := q.row, q.dead
+		unfinished := before.Pending + before.Claimed + before.Dead // those that the store does not have any more
 		q.row = t.queueRow(q.row.Name)
-		q.forgotten += max(before-q.row.Enqueued, 0)
 		q.doomed = events[store.JobID]{}
+		q.dead, q.deaths = map[store.JobID]death{}, [deathCauses]int64{}
 		t.eachJob(q, func(row *store.Job) {
+			cause, wasDead := dead[row.ID]
+			if wasDead || open[row.ID] != nil {
+				unfinished--
+			}
 			if t.lastJob = max(t.lastJob, row.ID); row.State == store.Dead {
+				q.die(row.ID, cause)
 				return
 			}
 			t.add(row.ID, trueJob{
@@ -112,6 +137,10 @@ func (t *truth) openJobs() {
 				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline,
 			})
 		})
+		if lost := before.Enqueued - q.row.Enqueued; lost > 0 {
+			q.lost += unfinished
+			q.forgotten += lost - unfinished
+		}
 	}
 }
 
@@ -217,18 +246,29 @@ func (t *truth) bury(q *trueQueue, now store.Instant) int {
 		q.doomed.push(last.at, 0, last.id)
 	}
 	for _, d := range due {
-		t.die(d.id)
+		cause := expired
+		if j := t.jobs[d.id]; j.claimed && j.attempts >= j.stamps.MaxAttempts {
+			cause = lapsed
+		}
+		t.die(d.id, cause)
 	}
 	return len(due)
 }
 
-func (t *truth) die(id store.JobID) {
+// die notes a dead job.
+func (q *trueQueue) die(id store.JobID, cause death) {
+	q.dead[id] = cause
+	q.deaths[cause]++
+}
+
+func (t *truth) die(id store.JobID, cause death) {
 	j := t.jobs[id]
 	t.w.coverage.sometimes(deadLetter, true)
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	*j.state()--
 	j.queue.row.Dead++
 	j.queue.row.Died++
+	j.queue.die(id, cause)
 	t.drop(id)
 }
 
@@ -264,7 +304,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 		q.row.Done++
 		t.drop(s.Job)
 	case store.Dead:
-		t.die(s.Job)
+		t.die(s.Job, failed)
 	default:
 		if j.attempts >= j.stamps.MaxAttempts {
 			t.w.fail(attemptsHeld, j.schedule.row.Name, jobOf(j.boundary)+" is tried again after its last attempt")
@@ -311,9 +351,16 @@ func (t *truth) queueRow(name string) store.Queue {
 }
 
 func (q *trueQueue) result() QueueResult {
-	return QueueResult{
+	r := QueueResult{
 		Name: q.row.Name, Enqueued: q.row.Enqueued, Done: q.row.Done, Dead: q.row.Dead,
 		Pending: q.row.Pending, Claimed: q.row.Claimed, Cancelled: q.row.Cancelled,
-		Retried: q.row.Retried, Claims: q.row.Claims, Forgotten: q.forgotten,
+		Retried: q.row.Retried, Claims: q.row.Claims, Forgotten: q.forgotten, Lost: q.lost,
+		DeadReasons: map[string]int64{},
 	}
+	for cause, n := range q.deaths {
+		if n > 0 {
+			r.DeadReasons[deathWords[cause]] = n
+		}
+	}
+	return r
 }

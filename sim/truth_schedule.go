@@ -20,7 +20,14 @@ type trueSchedule struct {
 
 	fired, policySkips, capSkips, quarantined int64
 	firstFire, lastFire                       store.Instant
+	firedAt                                   store.Instant // the last one, in true time
 	maxLateMS                                 int64
+
+	charged                   store.Instant // the boundaries before
+	have                      boundaries    // that have fired
+	undoneBy                  *Cost         // of the fault after which they may fire again
+	rearmed                   bool          // it is a repair that allows it, not a restart
+	firedAgain, firedByRepair int64
 }
 
 // fates is what has to become of the boundaries that a tick meets: so many
@@ -33,8 +40,11 @@ type fates struct {
 
 // know takes in a row.
 func (s *trueSchedule) know(row *store.Schedule) {
-	s.known, s.row = true, *row
 	s.interval, s.next = intervalOf(row.Spec), row.Cursor
+	if int64(row.Anchor-s.row.Anchor)%s.interval != 0 {
+		s.have = nil
+	}
+	s.known, s.row = true, *row
 }
 
 // onGrid reports whether the instant is a boundary.
@@ -98,7 +108,7 @@ func (s *trueSchedule) result() ScheduleResult {
 	r := ScheduleResult{
 		Name: s.scenario.Name, Spec: s.scenario.Spec, Queue: s.scenario.Queue,
 		Boundaries: s.fired + s.policySkips + s.capSkips, Fired: s.fired, Skipped: s.policySkips + s.capSkips,
-		SkipReasons: map[string]int64{}, Quarantined: s.quarantined,
+		SkipReasons: map[string]int64{}, Quarantined: s.quarantined, FiredAgain: s.firedAgain, FiredByRepair: s.firedByRepair,
 		MaxLate: time.Duration(s.maxLateMS) * time.Millisecond,
 	}
 	if s.fired > 0 {

@@ -37,6 +37,10 @@ type world struct {
 	storeFaults   []int        // those of store calls that are on
 	handlerFaults []int        // those of handlers that are on
 	storeAway     int          // how many faults keep the store away
+	absences      []absence    // those that have begun
+	jumped        *Cost        // of the fault that moved the clock last
+	jumpedAt      store.Instant
+	forgot        *Cost // of the fault that made the store forget last
 
 	coverage Coverage
 	failures []Failure
@@ -172,6 +176,7 @@ func (w *world) run() {
 	w.now = w.end
 	w.truth.sweep()
 	w.judgeLiveness()
+	w.chargeRest()
 }
 
 // next lets the next event happen.
