@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -209,6 +210,28 @@ func BenchmarkMemory(b *testing.B) {
 			// row makes a payload of one byte for each, eight with the rounding.
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n)-8, "B/schedule")
 			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkC132Remove reports the time of one removal among so many schedules.
+func BenchmarkC132Remove(b *testing.B) {
+	for _, n := range []int{12_500, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var s *Store
+			var removes []store.Guard
+			for b.Loop() {
+				if len(removes) < n/2 { // while most are there
+					b.StopTimer()
+					s, _ = filled(b, n, func(i int) store.Instant { return store.Instant(i) })
+					removes = shuffledRemoves(s)
+					b.StartTimer()
+				}
+				if _, err := s.Commit(ctx, &store.Batch{Removes: removes[:1]}); err != nil {
+					b.Fatal(err)
+				}
+				removes = removes[1:]
+			}
 		})
 	}
 }
