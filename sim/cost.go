@@ -12,8 +12,8 @@ import (
 // counts of those that came due while a process was away are of outages
 // ([FaultDown], [FaultCrash]), the last three of [FaultClockJump].
 type Cost struct {
-	Due       int64 // while the outage lasted: all of the next five
-	OnTime    int64 // another process fired them
+	Due       int64 // while the outage lasted, its end included: all of the next five
+	OnTime    int64 // fired by another process, or as the outage ended
 	Late      int64 // fired when that was over
 	Skipped   int64
 	Forgotten int64 // of these the restart knew nothing
@@ -46,25 +46,27 @@ func (w *world) beginAbsence(i int) {
 
 // charge counts what became of the boundaries of s from the one at first to
 // the one before end: each absence in which some came due gets its part. What
-// was charged before a restart forgot it is not charged again.
-func (w *world) charge(s *trueSchedule, first, end store.Instant, count func(*Cost) *int64) {
+// was charged before a restart forgot it is not charged again; charge answers how
+// many are left of them.
+func (w *world) charge(s *trueSchedule, first, end store.Instant, count func(*Cost) *int64) int64 {
 	if behind := int64(s.charged - first); behind > 0 {
 		first = first.Add((behind + s.interval - 1) / s.interval * s.interval)
 	}
 	if first >= end {
-		return
+		return 0
 	}
 	n := int((int64(end-first) + s.interval - 1) / s.interval)
 	dueBefore := func(t store.Instant) int {
 		return sort.Search(n, func(i int) bool { return w.clock.reached(first.Add(int64(i)*s.interval)) >= t })
 	}
 	earliest := w.clock.reached(first)
-	for i := len(w.absences) - 1; i >= 0 && w.absences[i].reach > earliest; i-- {
+	for i := len(w.absences) - 1; i >= 0 && w.absences[i].reach >= earliest; i-- {
 		o := &w.absences[i]
-		due := int64(dueBefore(o.to) - dueBefore(o.from))
+		due := int64(dueBefore(o.to+1) - dueBefore(o.from))
 		o.cost.Due += due
 		*count(o.cost) += due
 	}
+	return int64(n)
 }
 
 // What may have become of a boundary that came due during an outage.
@@ -122,7 +124,7 @@ func (w *world) chargeRest() {
 			w.chargeSilence(s)
 		}
 		if s.known {
-			w.charge(s, s.row.Cursor, w.shown()+1, left)
+			s.left = w.charge(s, s.row.Cursor, w.shown()+1, left)
 		}
 	}
 }

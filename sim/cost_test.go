@@ -22,9 +22,9 @@ func TestCost(t *testing.T) {
 			[]Cost{{Due: 105, Late: 65, Skipped: 40}},
 		},
 		{
-			"one is due as the outage begins, the one at its end is on time",
+			"one is due as the outage begins, and one as it ends, which is on time",
 			"run 1h\nschedule a every=10m queue=q\nat 10m down for=20m",
-			[]Cost{{Due: 2, Late: 2}},
+			[]Cost{{Due: 3, OnTime: 1, Late: 2}},
 		},
 		{
 			"of two outages each has its own part of one catching up",
@@ -37,14 +37,14 @@ func TestCost(t *testing.T) {
 			[]Cost{{Due: 5, OnTime: 5}},
 		},
 		{
-			"to an outage until the end of the run nothing is left, without a runner it is",
+			"after errors of the store have ended the runner, a restart catches up",
 			"run 30m\nschedule a every=1m queue=q\nat 10m30s store error-burst applied=no for=1m\nat 12m30s down runner=1 for=1m",
 			[]Cost{{}, {Due: 1, Late: 1}},
 		},
 		{
-			"it lasts until the end",
+			"it lasts until the end of the run",
 			"run 30m\nschedule a every=1m queue=q\nat 10m30s down for=19m30s",
-			[]Cost{{Due: 19, Late: 19}},
+			[]Cost{{Due: 20, OnTime: 1, Late: 19}},
 		},
 		{
 			"a restart from nothing does not know what came due",

@@ -35,7 +35,7 @@ var catalogue = [marks]struct{ id, about string }{
 	capHit:                {"cap-hit", "a tick fired exactly 64 boundaries of a schedule and skipped none"},
 	capExceeded:           {"cap-exceeded", "a tick skipped boundaries beyond the 64th"},
 	skipped:               {"skipped", "a boundary was skipped"},
-	skipOnGrid:            {"skip-on-grid", "boundaries were skipped while now was itself a boundary"},
+	skipOnGrid:            {"skip-on-grid", "boundaries were skipped by a tick that ran exactly at a boundary"},
 	quarantined:           {"quarantined", "a row was held"},
 	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},

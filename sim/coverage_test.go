@@ -57,7 +57,9 @@ func TestVerdict(t *testing.T) {
 		require.Equal(t, word, Verdict(code).String())
 		require.Equal(t, code, Verdict(code).ExitCode())
 	}
-	require.Equal(t, "verdict(8)", Verdict(8).String())
+	require.Equal(t, "unmet", Unmet.String())
+	require.Equal(t, Safety.ExitCode(), Unmet.ExitCode())
+	require.Equal(t, "verdict(9)", Verdict(9).String())
 	text, err := json.Marshal(map[string]Verdict{"verdict": Safety})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"verdict": "safety"}`, string(text))

@@ -223,7 +223,7 @@ func (p *parser) expect(l *line) {
 			}
 		case w.key == verdictKey:
 			e.Kind = ExpectVerdict
-			if r := (wordValue[Verdict]{&e.Verdict, verdictWords}).parse(w.text); r != nil {
+			if r := (wordValue[Verdict]{&e.Verdict, verdictWords[:Unmet]}).parse(w.text); r != nil {
 				p.refuseText(l, w, r)
 			}
 		case dot >= 0:

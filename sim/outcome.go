@@ -28,7 +28,8 @@ func (r *Result) Outcome() string {
 			}
 		}
 		words = append(words, counts(
-			tally{"quarantined", s.Quarantined}, tally{"fired-again", s.FiredAgain}, tally{"fired-by-repair", s.FiredByRepair})...)
+			tally{"quarantined", s.Quarantined}, tally{"fired-again", s.FiredAgain}, tally{"fired-by-repair", s.FiredByRepair},
+			tally{"forgotten", s.Forgotten}, tally{"left", s.Left})...)
 		words = append(words, "max-late="+formatDuration(s.MaxLate))
 		write("schedule", words...)
 	}

@@ -15,7 +15,7 @@ func TestOutcome(t *testing.T) {
 			{
 				Name: "a name", Boundaries: 9, Fired: 3, Skipped: 6,
 				SkipReasons: map[string]int64{"policy": 2, "cap": 3, "pause": 1}, Quarantined: 4,
-				FiredAgain: 2, FiredByRepair: 1, MaxLate: 90 * time.Second,
+				FiredAgain: 2, FiredByRepair: 1, Forgotten: 7, Left: 8, MaxLate: 90 * time.Second,
 			},
 		},
 		Queues: []QueueResult{{Name: "mail", Enqueued: 8, Done: 4, Dead: 1, Pending: 2, Claimed: 1, DeadReasons: map[string]int64{"expired": 1}}, {Name: "ops", Forgotten: 2, Lost: 3}},
@@ -32,7 +32,7 @@ func TestOutcome(t *testing.T) {
 	r.Coverage.sometimes(skipped, false)
 	require.Equal(t, `verdict  safety
 schedule report boundaries=5 fires=5 skipped=0 max-late=0s
-schedule "a name" boundaries=9 fires=3 skipped=6 pause=1 policy=2 cap=3 quarantined=4 fired-again=2 fired-by-repair=1 max-late=1m30s
+schedule "a name" boundaries=9 fires=3 skipped=6 pause=1 policy=2 cap=3 quarantined=4 fired-again=2 fired-by-repair=1 forgotten=7 left=8 max-late=1m30s
 queue    mail enqueued=8 done=4 dead=1 pending=2 claimed=1 cancelled=0 expired=1
 queue    ops enqueued=0 done=0 dead=0 pending=0 claimed=0 cancelled=0 forgotten=2 lost=3
 fault    1 effect=2

@@ -19,7 +19,7 @@ type Result struct {
 	Queues    []QueueResult    // by name
 	Faults    []FaultResult    // in the scenario's order
 	Failures  []Failure        // invariants broken, in the order of their discovery; at the 100th the run is broken off
-	Unmet     []string         // expectations that were not met
+	Unmet     []string         // expectations that were not met: what was expected, what came
 	Excused   []string         // what was stuck and had to be
 	Coverage  Coverage
 }
@@ -38,6 +38,9 @@ type ScheduleResult struct {
 
 	FiredAgain    int64 // of Fired: had fired, and a restart had forgotten it
 	FiredByRepair int64 // of Fired: had fired by a wrong clock, and clock-repair=rearm took it back (T11)
+
+	Left      int64 // due at the end, and neither fired nor skipped by then
+	Forgotten int64 // came due while a store was gone with which they were forgotten, and never had another fate
 
 	// MaxLate is the longest time between the instant at which the store's
 	// clock first reached a boundary and its fire.

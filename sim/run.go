@@ -65,7 +65,7 @@ func (r *Result) meet(expect []Expect) {
 	expected := Pass
 	for _, e := range expect {
 		if met, got := r.meets(e); !met {
-			r.Unmet = append(r.Unmet, fmt.Sprintf("expected %s, got %s", e, got))
+			r.Unmet = append(r.Unmet, fmt.Sprintf("expected %s, %s", e, got))
 		}
 		if e.Kind == ExpectVerdict {
 			expected = e.Verdict
@@ -74,27 +74,28 @@ func (r *Result) meet(expect []Expect) {
 	switch {
 	case r.Verdict != expected && r.Verdict != Pass:
 	case len(r.Unmet) > 0:
-		r.Verdict = Safety
+		r.Verdict = Unmet
 	default:
 		r.Verdict = Pass
 	}
 }
 
+// meets reports whether the expectation is met, and says what came.
 func (r *Result) meets(e Expect) (met bool, got string) {
-	count := func(n int64) (bool, string) { return n == e.Count, fmt.Sprint(n) }
+	count := func(n int64) (bool, string) { return n == e.Count, fmt.Sprintf("got %d", n) }
 	switch e.Kind {
 	case ExpectNoDoubleFire:
 		for _, f := range r.Failures {
 			if f.Invariant == string(firesOnce) {
-				return false, f.Schedule + ": " + f.Detail
+				return false, "got one of " + f.Schedule + ": " + f.Detail
 			}
 		}
 		return true, ""
 	case ExpectVerdict:
-		return r.Verdict == e.Verdict, r.Verdict.String()
+		return r.Verdict == e.Verdict, "got " + r.Verdict.String()
 	case ExpectMark:
 		m, ok := markOf(e.Mark)
-		return ok && r.Coverage.reached(m), "that it was never reached"
+		return ok && r.Coverage.reached(m), "which was never reached"
 	}
 	for i := range r.Schedules {
 		if s := &r.Schedules[i]; s.Name == e.Schedule {
@@ -108,5 +109,5 @@ func (r *Result) meets(e Expect) (met bool, got string) {
 			}
 		}
 	}
-	return false, "no such schedule"
+	return false, "there is no such schedule"
 }

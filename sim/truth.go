@@ -98,7 +98,7 @@ func (t *truth) opened(memory *memengine.Store) {
 			s.undoneBy, s.rearmed = t.w.forgot, false
 		}
 		if !s.known && s.row.ID != 0 {
-			t.w.charge(s, s.row.Cursor, t.w.shown()+1, forgotten)
+			s.forgotten += t.w.charge(s, s.row.Cursor, t.w.shown()+1, forgotten)
 			s.charged = max(s.charged, t.w.shown()+1)
 		}
 	}

@@ -34,6 +34,9 @@ const (
 	deathCauses = iota
 )
 
+// DeathCauses lists the keys of [QueueResult.DeadReasons].
+func DeathCauses() []string { return deathWords[:] }
+
 // deathWords are the causes in a result.
 var deathWords = [deathCauses]string{failed: "failed", lapsed: "lapsed", expired: "expired"}
 

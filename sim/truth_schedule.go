@@ -28,6 +28,7 @@ type trueSchedule struct {
 	undoneBy                  *Cost         // of the fault after which they may fire again
 	rearmed                   bool          // it is a repair that allows it, not a restart
 	firedAgain, firedByRepair int64
+	left, forgotten           int64
 }
 
 // fates is what has to become of the boundaries that a tick meets: so many
@@ -109,6 +110,7 @@ func (s *trueSchedule) result() ScheduleResult {
 		Name: s.scenario.Name, Spec: s.scenario.Spec, Queue: s.scenario.Queue,
 		Boundaries: s.fired + s.policySkips + s.capSkips, Fired: s.fired, Skipped: s.policySkips + s.capSkips,
 		SkipReasons: map[string]int64{}, Quarantined: s.quarantined, FiredAgain: s.firedAgain, FiredByRepair: s.firedByRepair,
+		Left: s.left, Forgotten: s.forgotten,
 		MaxLate: time.Duration(s.maxLateMS) * time.Millisecond,
 	}
 	if s.fired > 0 {

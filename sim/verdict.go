@@ -5,16 +5,18 @@ import "fmt"
 // Verdict is what a run, or a sweep of runs, came to.
 type Verdict uint8
 
-// The verdicts. Their numbers are the exit codes of the command simulate.
+// The verdicts. Their numbers are the exit codes of the command simulate, but
+// that of Unmet, which has the one of Safety.
 const (
 	Pass             Verdict = iota
 	BadInput                 // the scenario could not be run
-	Safety                   // an invariant was broken, or an expectation not met
+	Safety                   // an invariant was broken
 	Liveness                 // what was due did not happen in time
 	Nondeterministic         // the same scenario and seed gave another digest
 	Vacuous                  // a coverage mark that was asked for was never reached
 	Budget                   // the run took more events than it may
 	HandlerCrash             // a handler panicked that was not meant to
+	Unmet                    // every invariant held, or was to be broken; an expectation was not met
 )
 
 var verdictWords = []string{
@@ -26,6 +28,7 @@ var verdictWords = []string{
 	Vacuous:          "vacuous",
 	Budget:           "budget",
 	HandlerCrash:     "handler-crash",
+	Unmet:            "unmet",
 }
 
 // String is the verdict's word in scenario files and JSON.
@@ -37,7 +40,12 @@ func (v Verdict) String() string {
 }
 
 // ExitCode is the verdict as the exit code of a command.
-func (v Verdict) ExitCode() int { return int(v) }
+func (v Verdict) ExitCode() int {
+	if v == Unmet {
+		return int(Safety)
+	}
+	return int(v)
+}
 
 // MarshalText makes the verdict its word in JSON.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }

@@ -26,8 +26,11 @@ func instantOrNull(t time.Time) *string {
 
 type runObject struct {
 	Scenario    string            `json:"scenario"`
+	Start       string            `json:"start"`
+	RunMS       int64             `json:"run_ms"`
 	Seed        uint64            `json:"seed"`
 	Verdict     sim.Verdict       `json:"verdict"`
+	Outcome     outcome           `json:"outcome"`
 	Digest      string            `json:"digest"`
 	SimulatedMS int64             `json:"simulated_ms"`
 	Events      int64             `json:"events"`
@@ -35,6 +38,7 @@ type runObject struct {
 	Queues      []queueObject     `json:"queues"`
 	Faults      []faultObject     `json:"faults"`
 	Violations  []violationObject `json:"violations"`
+	Excused     []string          `json:"excused"`
 	Coverage    map[string]int64  `json:"coverage"`
 }
 
@@ -42,11 +46,16 @@ type scheduleObject struct {
 	Name        string           `json:"name"`
 	Spec        string           `json:"spec"`
 	Queue       string           `json:"queue"`
+	CatchUp     string           `json:"catch_up"`
 	Boundaries  int64            `json:"boundaries"`
 	Fired       int64            `json:"fired"`
 	Skipped     int64            `json:"skipped"`
 	SkipReasons map[string]int64 `json:"skip_reasons"`
 	Quarantined int64            `json:"quarantined"`
+	FiredAgain  int64            `json:"fired_again"`
+	Repaired    int64            `json:"fired_by_repair"`
+	Left        int64            `json:"left"`
+	Forgotten   int64            `json:"forgotten"`
 	MaxLateMS   int64            `json:"max_late_ms"`
 	FirstFireAt *string          `json:"first_fire_at"`
 	LastFireAt  *string          `json:"last_fire_at"`
@@ -60,12 +69,51 @@ type queueObject struct {
 	Pending   int64  `json:"pending"`
 	Claimed   int64  `json:"claimed"`
 	Cancelled int64  `json:"cancelled"`
+
+	DeadReasons map[string]int64 `json:"dead_reasons"`
+	Claims      int64            `json:"claims"`
+	Retried     int64            `json:"retried"`
+	Forgotten   int64            `json:"forgotten"`
+	Lost        int64            `json:"lost"`
 }
 
 type faultObject struct {
-	Fault  string `json:"fault"`
-	AtMS   int64  `json:"at_ms"`
-	Effect int64  `json:"effect"`
+	Fault  string        `json:"fault"`
+	AtMS   int64         `json:"at_ms"`
+	Effect int64         `json:"effect"`
+	Outage *outageObject `json:"outage,omitempty"`
+	Clock  *clockObject  `json:"clock,omitempty"`
+}
+
+// outageObject is what became of the boundaries that came due in an outage.
+type outageObject struct {
+	Due        int64 `json:"due"`
+	OnTime     int64 `json:"on_time"`
+	Late       int64 `json:"late"`
+	Skipped    int64 `json:"skipped"`
+	Left       int64 `json:"left"`
+	Forgotten  int64 `json:"forgotten"`
+	FiredAgain int64 `json:"fired_again"`
+}
+
+// clockObject is what a wrong clock did.
+type clockObject struct {
+	FiredEarly     int64  `json:"fired_early"`
+	MaxEarlyMS     int64  `json:"max_early_ms"`
+	FiredAgain     int64  `json:"fired_again"`
+	SilenceMS      int64  `json:"silence_ms"`
+	SilentSchedule string `json:"silent_schedule"`
+}
+
+func faultJSON(f *sim.FaultResult) faultObject {
+	o, c := faultObject{Fault: f.Text, AtMS: f.Fault.At.Milliseconds(), Effect: f.Effect}, &f.Cost
+	switch f.Fault.Kind {
+	case sim.FaultDown, sim.FaultCrash:
+		o.Outage = &outageObject{c.Due, c.OnTime, c.Late, c.Skipped, c.Left, c.Forgotten, c.FiredAgain}
+	case sim.FaultClockJump:
+		o.Clock = &clockObject{c.FiredEarly, c.MaxEarly.Milliseconds(), c.FiredAgain, c.Silence.Milliseconds(), c.Silent}
+	}
+	return o
 }
 
 // violationObject is a broken invariant, or an expectation that was not met.
@@ -76,29 +124,31 @@ type violationObject struct {
 	Detail    string `json:"detail"`
 }
 
-// runJSON is what run --json prints.
+// runJSON is what run --json prints: all that people are told but how long it
+// took, so that equal runs print equal texts.
 func runJSON(r *report) runObject {
 	o := runObject{
-		Scenario: r.file, Seed: r.Seed, Verdict: r.verdict, Digest: r.Digest.String(),
+		Scenario: r.file, Start: instant(r.start()), RunMS: r.scenario.For.Milliseconds(), Seed: r.Seed,
+		Verdict: r.verdict, Outcome: r.outcome, Digest: r.Digest.String(),
 		SimulatedMS: r.Simulated.Milliseconds(), Events: r.Events,
 		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Violations: []violationObject{},
-		Coverage: map[string]int64{},
+		Excused: append([]string{}, r.Excused...), Coverage: map[string]int64{},
 	}
+	policies := r.policies()
 	for _, s := range r.Schedules {
-		reasons := s.SkipReasons
-		if reasons == nil {
-			reasons = map[string]int64{}
-		}
 		o.Schedules = append(o.Schedules, scheduleObject{
-			s.Name, s.Spec, s.Queue, s.Boundaries, s.Fired, s.Skipped, reasons, s.Quarantined,
-			s.MaxLate.Milliseconds(), instantOrNull(s.FirstFire), instantOrNull(s.LastFire),
+			s.Name, s.Spec, s.Queue, policies[s.Name].String(), s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined,
+			s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(), instantOrNull(s.FirstFire), instantOrNull(s.LastFire),
 		})
 	}
 	for _, q := range r.Queues {
-		o.Queues = append(o.Queues, queueObject{q.Name, q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled})
+		o.Queues = append(o.Queues, queueObject{
+			q.Name, q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled,
+			q.DeadReasons, q.Claims, q.Retried, q.Forgotten, q.Lost,
+		})
 	}
-	for _, f := range r.Faults {
-		o.Faults = append(o.Faults, faultObject{f.Text, f.Fault.At.Milliseconds(), f.Effect})
+	for i := range r.Faults {
+		o.Faults = append(o.Faults, faultJSON(&r.Faults[i]))
 	}
 	for _, f := range r.Failures {
 		o.Violations = append(o.Violations, violationObject{f.Invariant, f.At.Sub(r.start()).Milliseconds(), f.Schedule, f.Detail})

@@ -8,7 +8,7 @@
 //
 //	0  pass
 //	1  usage or bad input
-//	2  safety: an invariant broken, an expectation or the recorded outcome not met
+//	2  safety: an invariant broken; or unmet: an expectation or the recorded outcome
 //	3  liveness: what was due did not happen in time
 //	4  nondeterministic
 //	5  vacuous
@@ -59,8 +59,8 @@ type failure struct{ verdict sim.Verdict }
 
 func (f *failure) Error() string { return f.verdict.String() }
 
-const exitCodes = `Exit codes: 0 pass · 1 usage or bad input · 2 safety, which an expectation or
-recorded outcome that is not met counts as · 3 liveness · 4 nondeterministic ·
+const exitCodes = `Exit codes: 0 pass · 1 usage or bad input · 2 safety: a rule was broken, or unmet:
+an expectation or the recorded outcome · 3 liveness · 4 nondeterministic ·
 5 vacuous · 6 budget · 7 handler crash`
 
 func newRoot() *cobra.Command {

@@ -18,8 +18,24 @@ type report struct {
 	file       string
 	wall       time.Duration
 	verdict    sim.Verdict // of the run and the comparison
+	outcome    outcome
 	difference *difference // from the recorded outcome, or nil
+
+	// While it is written for people.
+	words, told map[string]bool // that the tables used, that were explained
+	rules       []string        // that were cited
 }
+
+// outcome is what became of the recorded outcome.
+type outcome string
+
+const (
+	outcomeNone     outcome = "none"         // there is none
+	outcomeSame     outcome = "same"         // the run came to it
+	outcomeDiffers  outcome = "differs"      // it did not
+	outcomeIgnored  outcome = "not compared" // because of another seed
+	outcomeRecorded outcome = "recorded"     // anew
+)
 
 // mostRows is how many rows of a table people get to see.
 const mostRows = 100
@@ -51,6 +67,9 @@ func (r *report) write(to io.Writer) error {
 	r.writeFaults(w)
 	r.writeMarks(w)
 	r.writeProblems(w)
+	if len(r.rules) > 0 {
+		fmt.Fprintf(w, "%s: rules of docs/CONTRACT.md\n\n", strings.Join(r.rules, ", "))
+	}
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict)
 	for _, line := range r.judgement() {
 		fmt.Fprintf(w, "  %s\n", printable(line))
@@ -66,33 +85,33 @@ func (r *report) speed() int64 {
 	return int64(float64(r.Simulated) / float64(max(r.wall, time.Microsecond)))
 }
 
-func (r *report) writeSchedules(w io.Writer) {
-	if len(r.Schedules) == 0 {
-		return
-	}
+// policies are the catch-up policies of the schedules by their names.
+func (r *report) policies() map[string]sim.CatchUp {
 	policies := map[string]sim.CatchUp{}
 	for _, s := range r.scenario.Schedules {
 		policies[s.Name] = s.CatchUp
 	}
+	return policies
+}
+
+func (r *report) writeSchedules(w io.Writer) {
+	policies := r.policies()
 	var rows [][]string
+	var more []string
 	var total sim.ScheduleResult
-	met := map[string]bool{}
 	for _, s := range r.Schedules {
-		var why []string
-		note := func(n int64, word string) {
-			if n > 0 {
-				met[word] = true
-				why = append(why, number(n)+" "+word)
-			}
-		}
-		note(s.SkipReasons["pause"], "pause")
-		note(s.SkipReasons["policy"], policies[s.Name].String())
-		note(s.SkipReasons["cap"], "cap")
-		note(s.Quarantined, "held")
+		name := printable(s.Name)
 		rows = append(rows, []string{
-			printable(s.Name), strings.TrimPrefix(s.Spec, "@every "), number(s.Boundaries), number(s.Fired), number(s.Skipped),
-			span(s.MaxLate), strings.Join(why, ", "),
+			name, strings.TrimPrefix(s.Spec, "@every "), number(s.Boundaries), number(s.Fired), number(s.Skipped), span(s.MaxLate),
+			r.list(
+				counted{s.SkipReasons["pause"], "pause"}, counted{s.SkipReasons["policy"], policies[s.Name].String()},
+				counted{s.SkipReasons["cap"], "cap"}, counted{s.Quarantined, "held"}),
 		})
+		if also := r.list(
+			counted{s.FiredAgain + s.FiredByRepair, "fired again"}, counted{s.Forgotten, "forgotten"}, counted{s.Left, "left"},
+		); also != "" {
+			more = append(more, name+": "+also)
+		}
 		total.Boundaries += s.Boundaries
 		total.Fired += s.Fired
 		total.Skipped += s.Skipped
@@ -114,31 +133,13 @@ func (r *report) writeSchedules(w io.Writer) {
 		{"max late", numbers},
 		{"skipped why", words},
 	}, rows, footer)
-	for _, reason := range reasons {
-		if met[reason.word] {
-			fmt.Fprintf(w, "%s: %s (%s)\n", reason.word, reason.about, reason.rule)
-		}
+	if len(more) > 0 {
+		fmt.Fprintf(w, "%s\n\n", strings.Join(more[:min(len(more), mostRows)], "\n"))
 	}
-	if len(met) > 0 {
-		fmt.Fprintln(w)
-	}
-}
-
-// reasons are the words for why a boundary did not fire, or not when it was
-// due.
-var reasons = []struct{ word, about, rule string }{
-	{"pause", "the schedule was paused", "S7"},
-	{"latest", "of several due at once, only the newest fires under catch-up=latest", "T14"},
-	{"grace", "under catch-up=grace only what is not later than the grace window fires", "T14"},
-	{"none", "under catch-up=none nothing fires that is not on time", "T14"},
-	{"cap", "more than 64 were due at once: the oldest 64 fired, the others were dropped for good", "T6"},
-	{"held", "the schedule could not be run and was set aside for a minute, its boundaries kept", "Q3"},
+	r.writeMeanings(w)
 }
 
 func (r *report) writeQueues(w io.Writer) {
-	if len(r.Queues) == 0 {
-		return
-	}
 	columns := []column{
 		{"queue", cut},
 		{"enqueued", numbers},
@@ -148,54 +149,31 @@ func (r *report) writeQueues(w io.Writer) {
 		{"claimed", numbers},
 		{"cancelled", numbers},
 	}
-	forgot := slices.ContainsFunc(r.Queues, func(q sim.QueueResult) bool { return q.Forgotten > 0 })
-	if forgot {
-		columns = append(columns, column{"forgotten", numbers})
+	if slices.ContainsFunc(r.Queues, func(q sim.QueueResult) bool { return q.Dead > 0 }) {
+		columns = append(columns, column{"dead why", words})
 	}
 	var rows [][]string
+	var more []string
 	for _, q := range r.Queues {
+		var causes []counted
+		for _, cause := range sim.DeathCauses() {
+			causes = append(causes, counted{q.DeadReasons[cause], cause})
+		}
+		name := printable(q.Name)
 		row := []string{
-			printable(q.Name), number(q.Enqueued), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed),
-			number(q.Cancelled), number(q.Forgotten),
+			name, number(q.Enqueued), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed), number(q.Cancelled),
+			r.list(causes...),
 		}
 		rows = append(rows, row[:len(columns)])
+		if also := r.list(counted{q.Forgotten, doneForgotten}, counted{q.Lost, "lost"}); also != "" {
+			more = append(more, name+": "+also)
+		}
 	}
 	writeRows(w, columns, rows, nil)
-	if forgot {
-		fmt.Fprint(w, "forgotten: lost with what a restart did not have any more\n\n")
+	if len(more) > 0 {
+		fmt.Fprintf(w, "%s\n\n", strings.Join(more[:min(len(more), mostRows)], "\n"))
 	}
-}
-
-func (r *report) writeFaults(w io.Writer) {
-	if len(r.Faults) == 0 {
-		return
-	}
-	var rows [][]string
-	for _, f := range r.Faults {
-		rows = append(rows, []string{printable(f.Text), effect(f)})
-	}
-	writeRows(w, []column{{"fault", cut}, {"effect", words}}, rows, nil)
-}
-
-// effect says how often a fault took effect, and in what.
-func effect(f sim.FaultResult) string {
-	if f.Effect == 0 {
-		return "none"
-	}
-	switch f.Fault.Kind {
-	case sim.FaultDown:
-		return count(f.Effect, "stop", "stops")
-	case sim.FaultCrash:
-		return count(f.Effect, "crash", "crashes")
-	case sim.FaultClockJump:
-		return count(f.Effect, "jump", "jumps")
-	case sim.FaultStoreErrors:
-		return count(f.Effect, "call failed", "calls failed")
-	case sim.FaultHandlerSlow:
-		return count(f.Effect, "handler slowed", "handlers slowed")
-	default:
-		return count(f.Effect, "handler failed", "handlers failed")
-	}
+	r.writeMeanings(w)
 }
 
 func (r *report) writeMarks(w io.Writer) {
@@ -206,7 +184,7 @@ func (r *report) writeMarks(w io.Writer) {
 		}
 	}
 	if len(rows) > 0 {
-		writeRows(w, []column{{"met on the way", words}, {"times", numbers}, {"meaning", wrapped}}, rows, nil)
+		writeRows(w, []column{{"coverage mark", words}, {"times", numbers}, {"meaning", wrapped}}, rows, nil)
 	}
 }
 
@@ -233,18 +211,59 @@ func writeRows(w io.Writer, columns []column, rows [][]string, footer []string) 
 // judgement says in words what the verdict means and what it rests on.
 func (r *report) judgement() []string {
 	list := []string{verdictText[r.verdict]}
-	if r.verdict == sim.Safety && len(r.Failures) == 0 {
-		list[0] = "no rule was broken, but the run did not come to what the file says"
+	switch {
+	case r.verdict == sim.Pass:
+		list = r.passed()
+	case r.verdict == sim.Unmet && len(r.Failures) == 0:
+		list[0] += "; no rule was broken"
 	}
 	list = append(list, r.Unmet...)
-	if d := r.difference; d != nil {
+	switch d := r.difference; {
+	case d != nil:
 		list = append(list,
 			fmt.Sprintf("line %d differs from the recorded outcome; if that is meant, run with --rewrite", d.line),
 			"  recorded  "+d.was,
 			"  now       "+d.is)
+	case r.outcome == outcomeIgnored:
+		list = append(list, "not compared with the recorded outcome, which is that of the file's own seed")
+	case r.outcome == outcomeRecorded && r.verdict == sim.Pass:
+		list = append(list, "recorded the outcome in "+r.file)
+	case r.outcome == outcomeRecorded:
+		list = append(list, "recorded the outcome in "+r.file+", although the verdict is "+r.verdict.String())
 	}
 	for _, text := range r.Excused {
 		list = append(list, "excused: "+text)
+	}
+	return list
+}
+
+// passed says what a run that passed has shown.
+func (r *report) passed() []string {
+	var total sim.ScheduleResult
+	for _, s := range r.Schedules {
+		total.Boundaries += s.Boundaries + s.Left + s.Forgotten
+		total.FiredAgain += s.FiredAgain
+		total.FiredByRepair += s.FiredByRepair
+		total.Left += s.Left
+		total.Forgotten += s.Forgotten
+	}
+	if total.Boundaries == 0 {
+		return []string{"no boundary came due, so this shows nothing"}
+	}
+	list := []string{verdictText[sim.Pass]}
+	for _, but := range []struct {
+		n    int64
+		text string
+	}{
+		{total.FiredAgain, "that a restart had forgotten fired again"},
+		{total.FiredByRepair, "that clock-repair=rearm took back fired again"},
+		{total.Forgotten, "that a restart did not know never fired"},
+		{total.Left, "still due when the run ended"},
+	} {
+		if but.n > 0 {
+			list[len(list)-1] += ";"
+			list = append(list, number(but.n)+" "+but.text)
+		}
 	}
 	return list
 }
@@ -258,4 +277,5 @@ var verdictText = [...]string{
 	sim.Vacuous:          "what the run was meant to meet was never met",
 	sim.Budget:           "the run takes more events than a run may; make it shorter",
 	sim.HandlerCrash:     "a handler panicked that was not meant to",
+	sim.Unmet:            "the run did not come to what the file says",
 }

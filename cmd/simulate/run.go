@@ -25,7 +25,8 @@ func newRun() *cobra.Command {
 
 A file may have a recorded outcome below a line "----". The run is compared with
 it: a difference is an expectation that was not met. With --rewrite the outcome
-is recorded anew, and what stands above it is left as it is.
+is recorded anew, and what stands above it is left as it is. With --seed nothing
+is compared, since the recorded outcome is that of the file's own seed.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
@@ -42,10 +43,9 @@ is recorded anew, and what stands above it is left as it is.
 			return c.run(args[0])
 		},
 	}
-	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's")
+	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's; the recorded outcome is not compared")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
-	cmd.MarkFlagsMutuallyExclusive("seed", "rewrite")
 	return cmd
 }
 
@@ -59,6 +59,10 @@ type runCommand struct {
 const fromStdin = "-"
 
 func (c *runCommand) run(path string) error {
+	if c.rewrite && c.seed.given {
+		return fmt.Errorf("--rewrite and --seed exclude each other, since a recorded outcome is that of the file's own seed: "+
+			"write engine seed=%d into the file", c.seed.n)
+	}
 	if c.rewrite && path == fromStdin {
 		return errors.New("--rewrite needs a file to write to, not standard input")
 	}
@@ -79,13 +83,17 @@ func (c *runCommand) run(path string) error {
 		return err
 	}
 	r := &report{
-		Result: result, scenario: &scenario, file: path, wall: time.Since(begin), verdict: result.Verdict,
+		Result: result, scenario: &scenario, file: path, wall: time.Since(begin), verdict: result.Verdict, outcome: outcomeNone,
 	}
-	if c.rewrite {
+	switch {
+	case c.rewrite:
 		if err := rewrite(path, text, sim.WithOutcome(text, result.Outcome())); err != nil {
 			return err
 		}
-	} else if !c.seed.given {
+		r.outcome = outcomeRecorded
+	case c.seed.given && scenario.Outcome != "":
+		r.outcome = outcomeIgnored
+	default:
 		r.compare(text)
 	}
 	if c.json {
@@ -145,6 +153,7 @@ func (r *report) compare(text string) {
 	if r.scenario.Outcome == "" {
 		return
 	}
+	r.outcome = outcomeSame
 	above := strings.Count(text[:len(text)-len(r.scenario.Outcome)], "\n")
 	recorded, now := lines(r.scenario.Outcome), lines(r.Outcome())
 	for i := 0; i < max(len(recorded), len(now)); i++ {
@@ -153,8 +162,9 @@ func (r *report) compare(text string) {
 			continue
 		}
 		r.difference = &difference{line: above + i + 1, was: was, is: is}
+		r.outcome = outcomeDiffers
 		if r.verdict == sim.Pass {
-			r.verdict = sim.Safety
+			r.verdict = sim.Unmet
 		}
 		return
 	}

@@ -49,11 +49,11 @@ func written(t *testing.T, r *report) string {
 }
 
 func TestReportSaysWhatEachVerdictMeans(t *testing.T) {
-	for v := sim.Pass; v <= sim.HandlerCrash; v++ {
+	for v := sim.Pass; v <= sim.Unmet; v++ {
 		require.NotEmpty(t, verdictText[v], v.String())
 		require.Contains(t, written(t, result(v)), "verdict: "+v.String()+"\n  ")
 	}
-	require.Len(t, verdictText, int(sim.HandlerCrash)+1)
+	require.Len(t, verdictText, int(sim.Unmet)+1)
 }
 
 func TestReportShowsViolations(t *testing.T) {
@@ -86,10 +86,65 @@ func TestReportCutsLongLists(t *testing.T) {
 
 func TestReportNamesTheEffectOfEachFault(t *testing.T) {
 	for kind := sim.FaultDown; kind <= sim.FaultHandlerFails; kind++ {
-		f := sim.FaultResult{Fault: sim.Fault{Kind: kind}}
-		require.Equal(t, "none", effect(f))
+		r, f := result(sim.Pass), &sim.FaultResult{Fault: sim.Fault{Kind: kind}}
+		require.Equal(t, []string{"none"}, r.effect(f))
 		f.Effect = 2
-		require.Regexp(t, "^2 [a-z ]+$", effect(f))
+		require.Len(t, r.effect(f), 1)
+		require.Regexp(t, "^(2|nothing) [a-z ]+$", r.effect(f)[0])
+	}
+}
+
+func TestReportTellsTheCostOfFaults(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		kind sim.FaultKind
+		cost sim.Cost
+		want []string
+	}{
+		{
+			"everything", sim.FaultDown,
+			sim.Cost{Due: 1015, OnTime: 1, Late: 1000, Skipped: 3, Forgotten: 5, Left: 6, FiredAgain: 7},
+			[]string{"1,015 due: 1 on time, 1,000 late, 3 skipped, 5 forgotten, 6 left; 7 fired again"},
+		},
+		{"one thing", sim.FaultCrash, sim.Cost{Due: 2, Late: 2}, []string{"2 due: 2 late"}},
+		{"fired again alone", sim.FaultCrash, sim.Cost{FiredAgain: 2}, []string{"nothing due; 2 fired again"}},
+		{
+			"a wrong clock", sim.FaultClockJump,
+			sim.Cost{FiredEarly: 50, MaxEarly: 8 * time.Hour, FiredAgain: 48, Silence: 9 * time.Hour, Silent: "a\x1b"},
+			[]string{"50 fired early, by up to 8h", "48 fired again", `a\x1b silent for 9h`},
+		},
+		{"a clock that steps back", sim.FaultClockJump, sim.Cost{Silence: time.Hour, Silent: "a"}, []string{"nothing fired early", "a silent for 1h"}},
+	} {
+		r := result(sim.Pass)
+		require.Equal(t, c.want, r.effect(&sim.FaultResult{Fault: sim.Fault{Kind: c.kind}, Effect: 1, Cost: c.cost}), c.name)
+		r.Faults = []sim.FaultResult{{Fault: sim.Fault{Kind: c.kind}, Effect: 1, Cost: c.cost}}
+		if c.cost.FiredAgain > 0 {
+			require.Equal(t, 1, strings.Count(written(t, r), "\nfired again: "), "a word is explained once")
+		}
+	}
+}
+
+// TestPassSaysWhatItRestsOn: the words of a pass claim no more than is so.
+func TestPassSaysWhatItRestsOn(t *testing.T) {
+	const all = "every boundary that came due fired once, or was skipped for a stated reason"
+	for _, c := range []struct {
+		schedule sim.ScheduleResult
+		want     []string
+	}{
+		{sim.ScheduleResult{}, []string{"no boundary came due, so this shows nothing"}},
+		{sim.ScheduleResult{Boundaries: 1}, []string{all}},
+		{sim.ScheduleResult{Left: 3}, []string{all + ";", "3 still due when the run ended"}},
+		{
+			sim.ScheduleResult{Boundaries: 90, FiredAgain: 34, FiredByRepair: 48, Forgotten: 1},
+			[]string{
+				all + ";", "34 that a restart had forgotten fired again;", "48 that clock-repair=rearm took back fired again;",
+				"1 that a restart did not know never fired",
+			},
+		},
+	} {
+		r := result(sim.Pass)
+		r.Schedules = []sim.ScheduleResult{c.schedule}
+		require.Equal(t, c.want, r.judgement())
 	}
 }
 
@@ -112,7 +167,7 @@ func TestCompareFindsTheFirstDifference(t *testing.T) {
 		r.scenario.Outcome = c.recorded
 		r.compare(head + c.recorded)
 		require.Equal(t, c.want, r.difference, name)
-		require.Equal(t, c.want != nil, r.verdict == sim.Safety, name)
+		require.Equal(t, c.want != nil, r.verdict == sim.Unmet, name)
 	}
 
 	broken := result(sim.Liveness)

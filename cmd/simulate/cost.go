@@ -1,0 +1,148 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+func (r *report) writeFaults(w io.Writer) {
+	if len(r.Faults) == 0 {
+		return
+	}
+	var rows [][]string
+	for i := range r.Faults {
+		f := &r.Faults[i]
+		name := printable(f.Text)
+		for _, line := range r.effect(f) {
+			rows = append(rows, []string{name, line})
+			name = ""
+		}
+	}
+	writeRows(w, []column{{"fault", cut}, {"effect", words}}, rows, nil)
+	r.writeMeanings(w)
+}
+
+// effect says how often a fault took effect, and in what.
+func (r *report) effect(f *sim.FaultResult) []string {
+	if f.Effect == 0 {
+		return []string{"none"}
+	}
+	switch f.Fault.Kind {
+	case sim.FaultDown, sim.FaultCrash:
+		return []string{r.outage(&f.Cost)}
+	case sim.FaultClockJump:
+		return r.wrongClock(&f.Cost)
+	case sim.FaultStoreErrors:
+		return []string{count(f.Effect, "call failed", "calls failed")}
+	case sim.FaultHandlerSlow:
+		return []string{count(f.Effect, "handler slowed", "handlers slowed")}
+	default:
+		return []string{count(f.Effect, "handler failed", "handlers failed")}
+	}
+}
+
+// outage says what became of the boundaries that came due in an outage.
+func (r *report) outage(c *sim.Cost) string {
+	text := "nothing due"
+	if c.Due > 0 {
+		text = number(c.Due) + " due: " + r.list(
+			counted{c.OnTime, "on time"}, counted{c.Late, "late"}, counted{c.Skipped, "skipped"},
+			counted{c.Forgotten, "forgotten"}, counted{c.Left, "left"})
+	}
+	if c.FiredAgain > 0 {
+		text += "; " + r.list(counted{c.FiredAgain, "fired again"})
+	}
+	return text
+}
+
+// wrongClock says what became of boundaries under a wrong clock.
+func (r *report) wrongClock(c *sim.Cost) []string {
+	lines := []string{"nothing fired early"}
+	if c.FiredEarly > 0 {
+		lines[0] = number(c.FiredEarly) + " fired early, by up to " + span(c.MaxEarly)
+	}
+	if c.FiredAgain > 0 {
+		lines = append(lines, r.list(counted{c.FiredAgain, "fired again"}))
+	}
+	if c.Silence > 0 {
+		const most = 30
+		lines = append(lines, snip(printable(c.Silent), most)+" silent for "+span(c.Silence))
+	}
+	return lines
+}
+
+// counted is a count and its word.
+type counted struct {
+	n    int64
+	word string
+}
+
+// list says what there is of each, and notes that the words were used.
+func (r *report) list(counts ...counted) string {
+	var list []string
+	for _, t := range counts {
+		if t.n > 0 {
+			r.used(t.word)
+			list = append(list, number(t.n)+" "+t.word)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// used notes that a table has a word whose meaning people may want to know.
+func (r *report) used(word string) {
+	if r.words == nil {
+		r.words = map[string]bool{}
+	}
+	r.words[word] = true
+}
+
+// writeMeanings writes what the words mean that were used since.
+func (r *report) writeMeanings(w io.Writer) {
+	var lines []string
+	for _, m := range meanings {
+		if !r.words[m.word] || r.told[m.word] {
+			continue
+		}
+		if r.told == nil {
+			r.told = map[string]bool{}
+		}
+		r.told[m.word] = true
+		line := m.word + ": " + m.about
+		if m.rule != "" {
+			line += " (" + m.rule + ")"
+			if !slices.Contains(r.rules, m.rule) {
+				r.rules = append(r.rules, m.rule)
+			}
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) > 0 {
+		io.WriteString(w, strings.Join(lines, "\n")+"\n\n")
+	}
+}
+
+// doneForgotten is the word for jobs that were done and then forgotten.
+const doneForgotten = "done and forgotten"
+
+// meanings are those of the words in the tables, and the rules they rest on.
+var meanings = []struct{ word, about, rule string }{
+	{"pause", "the schedule was paused", "S7"},
+	{"latest", "of several due at once, only the newest fires under catch-up=latest", "T14"},
+	{"grace", "under catch-up=grace only what is not later than the grace window fires", "T14"},
+	{"none", "under catch-up=none nothing fires that is not on time", "T14"},
+	{"cap", "more than 64 were due at once: the oldest 64 fired, the others were dropped for good", "T6"},
+	{"held", "the schedule could not be run and was set aside for a minute, its boundaries kept", "Q3"},
+	{"fired again", "they had fired, and a restart forgot it or clock-repair=rearm took it back", ""},
+	{"left", "due when the run ended, and neither fired nor skipped by then", ""},
+	{"forgotten", "came due while the store was away, and unknown to a restart that began from an older state", ""},
+	{doneForgotten, "enqueued before a restart that began from an older state, and done by then", ""},
+	{"lost", "enqueued before a restart that began from an older state, and not done by then", ""},
+	{"on time", "another process fired them, or they came due as the outage ended", ""},
+	{"failed", "the handler failed in the last of the job's attempts", "QU6"},
+	{"lapsed", "the claim of the job's last attempt lapsed before the handler was done", "QU5"},
+	{"expired", "the job was not done by its expiry", "QU9"},
+}
