@@ -21,19 +21,23 @@ const fewBoundaries = 3
 type Question struct {
 	Spec    string
 	From    time.Time     // when it is registered; zero: [DefaultStart]
+	Anchor  time.Time     // a boundary of its grid; zero: From
 	Down    time.Duration // how long nobody runs it from then on
 	Jump    time.Duration // by how much the clock jumps after that
 	CatchUp CatchUp
 	For     time.Duration // how long it is run after that; 0: three boundaries
 }
 
-// Set sets from, down, jump, policy or for to what the text says, in the
-// grammar of scenario files; a jump may do without its sign.
+// Set sets from, anchor, down, jump, policy, which is also called catch-up, or
+// for to what the text says, in the grammar of scenario files; a jump may do
+// without its sign.
 func (q *Question) Set(name, text string) error {
 	var v value
 	switch name {
 	case "from":
 		v = instantValue{&q.From}
+	case "anchor":
+		v = instantValue{&q.Anchor}
 	case "down":
 		v = durationValue{d: &q.Down, orZero: true}
 	case "jump":
@@ -41,7 +45,7 @@ func (q *Question) Set(name, text string) error {
 			text = "+" + text
 		}
 		v = offsetValue{&q.Jump}
-	case "policy":
+	case "policy", "catch-up":
 		v = wordValue[CatchUp]{&q.CatchUp, catchUpWords}
 	case "for":
 		v = durationValue{d: &q.For}
@@ -59,6 +63,7 @@ type Explanation struct {
 	Spec     string
 	Interval time.Duration
 	From     time.Time
+	Anchor   time.Time // a boundary of the grid
 	Tick     time.Time // the first tick
 	Passages []Passage // in the order of what happened; in a tick in that of the boundaries
 	Notes    []Note
@@ -95,9 +100,13 @@ var fateWords = [...]string{Fired: "fired", CaughtUp: "caught-up", Skipped: "ski
 
 func (f Fate) String() string { return fateWords[f] }
 
+// OptionError is what [Explain] answers for a question with a bad setting: its
+// option is one of the names that [Question.Set] knows.
+type OptionError = tickonce.OptionError
+
 // Explain has the engine run the schedule of the question and tells what it
 // did. The engine decides; how long the outage was makes no difference to the
-// cost. The errors are [tickonce.ErrInvalidSpec] and
+// cost. The errors are [tickonce.ErrInvalidSpec] and, as an [*OptionError],
 // [tickonce.ErrInvalidOption], for a question that runs on for more than
 // [MaxRunOn] boundaries, too.
 func Explain(q Question) (*Explanation, error) {
@@ -110,7 +119,9 @@ func Explain(q Question) (*Explanation, error) {
 		return nil, err
 	}
 	x.engine = engine
-	schedule, err := engine.Schedule(ctx, "explained", q.Spec, "explained", nil, tickonce.ScheduleOptions{CatchUp: catchUpPolicies[q.CatchUp]})
+	schedule, err := engine.Schedule(ctx, "explained", q.Spec, "explained", nil, tickonce.ScheduleOptions{
+		Anchor: q.Anchor, CatchUp: catchUpPolicies[q.CatchUp],
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -119,16 +130,19 @@ func Explain(q Question) (*Explanation, error) {
 		return nil, err
 	}
 	if n := q.For / spec.Interval(); n > MaxRunOn {
-		return nil, &tickonce.OptionError{Option: "for", Problem: fmt.Sprintf(
+		return nil, &OptionError{Option: "for", Problem: fmt.Sprintf(
 			"is %s, want at most %s, in which %s has %d boundaries", formatDuration(q.For),
 			formatDuration(MaxRunOn*spec.Interval()), q.Spec, MaxRunOn)}
 	}
 	if q.Jump > 0 && q.Down > math.MaxInt64-q.Jump {
-		return nil, &tickonce.OptionError{Option: "jump", Problem: fmt.Sprintf(
+		return nil, &OptionError{Option: "jump", Problem: fmt.Sprintf(
 			"is %s after %s, want at most 106751d in all", formatDuration(q.Jump), formatDuration(q.Down))}
 	}
 	x.window = schedule.Options.CatchUp.Window
-	x.told = Explanation{Spec: q.Spec, Interval: spec.Interval(), From: q.From, Next: schedule.Next}
+	x.told = Explanation{Spec: q.Spec, Interval: spec.Interval(), From: q.From, Anchor: q.Anchor, Next: schedule.Next}
+	if q.Anchor.IsZero() {
+		x.told.Anchor = q.From
+	}
 	x.told.Tick = q.From.Add(q.Down).Add(q.Jump)
 	x.runner = engine.NewRunner()
 	if err := x.run(); err != nil {
@@ -157,7 +171,9 @@ func (x *explainer) run() error {
 		return err
 	}
 	if x.question.Jump < 0 && x.told.Fired+x.told.Skipped == 0 {
-		x.told.Notes = append(x.told.Notes, Note{"K1", "after a step back nothing is due before the next boundary comes again"})
+		x.told.Notes = append(x.told.Notes, Note{
+			"K1", "after the step back nothing fires for " + formatDuration(x.told.Next.Sub(x.told.Tick)) + ", until the next boundary comes",
+		})
 	}
 	end := x.told.Tick.Add(x.question.For)
 	for n := 0; !x.told.Next.IsZero(); n++ {

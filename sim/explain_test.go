@@ -196,7 +196,26 @@ func TestQuestionSet(t *testing.T) {
 	require.NoError(t, q.Set("jump", "-8h"))
 	require.Equal(t, -8*time.Hour, q.Jump)
 
+	require.NoError(t, q.Set("catch-up", "grace"))
+	require.Equal(t, CatchUpGrace, q.CatchUp, "the policy's name in scenario files")
+	require.NoError(t, q.Set("anchor", "2026-01-01T03:00:00Z"))
+	require.Equal(t, DefaultStart.Add(3*time.Hour), q.Anchor)
+
 	require.EqualError(t, q.Set("policy", "newest"), `found "newest", want one of all, latest, grace, none; did you mean "latest"?`)
 	require.EqualError(t, q.Set("down", "-1h"), `found "-1h", want a duration such as 250ms, 70s, 1h30m or 14d`)
 	require.Panics(t, func() { _ = q.Set("until", "1h") })
+}
+
+// TestExplainAnchors: the grid is the anchor's, whenever it is registered.
+func TestExplainAnchors(t *testing.T) {
+	for _, anchor := range []time.Time{DefaultStart.Add(-21 * time.Hour), DefaultStart.Add(3 * time.Hour)} {
+		told, err := Explain(Question{Spec: "@every 1d", Anchor: anchor, Down: 50 * time.Hour})
+		require.NoError(t, err)
+		require.Equal(t, anchor, told.Anchor)
+		require.Equal(t, DefaultStart.Add(3*time.Hour), told.Passages[0].First)
+		require.EqualValues(t, 2, told.Passages[0].Count)
+	}
+	told, err := Explain(Question{Spec: "@every 1d"})
+	require.NoError(t, err)
+	require.Equal(t, DefaultStart, told.Anchor)
 }

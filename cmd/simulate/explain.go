@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -26,10 +27,14 @@ from then on; with --jump the clock jumps after that. Then one tick catches up
 what the policy allows, and the schedule is run on for --for. The engine itself
 decides; rule ids such as T6 are those of docs/CONTRACT.md.
 
+The boundaries are the anchor and all instants that are whole intervals away from
+it: a schedule that is to run daily at 03:00 has --anchor 2026-01-01T03:00:00Z.
+
 A duration is a sum of whole numbers with units, the larger unit first: 90s,
 1h30m, 14d.`,
 		Example: `  simulate explain "@every 7s" --down 10m
   simulate explain "@every 1h" --down 15h --policy latest
+  simulate explain "@every 1d" --anchor 2026-01-01T03:00:00Z --down 2d
   simulate explain "@every 5m" --from 2026-03-29T00:30:00Z --jump -8h --for 9h`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -42,32 +47,50 @@ A duration is a sum of whole numbers with units, the larger unit first: 90s,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("policy") && cmd.Flags().Changed("catch-up") {
+				return errors.New("--policy and --catch-up are two names of one flag: give one of them")
+			}
 			q.Spec = args[0]
 			told, err := sim.Explain(q)
 			if err != nil {
-				return err
+				return inFlags(cmd, err)
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), explanationJSON(told))
+				return writeJSON(cmd.OutOrStdout(), explanationJSON(&q, told))
 			}
 			return writeExplanation(cmd.OutOrStdout(), &q, told)
 		},
 	}
 	for _, f := range []struct{ name, form, usage string }{
 		{"from", "TIME", "when the schedule is registered, in RFC 3339 (default 2026-01-01T00:00:00Z)"},
+		{"anchor", "TIME", "an instant that its boundaries are counted from, in RFC 3339 (default: --from)"},
 		{"down", "DURATION", "how long nobody runs it from then on"},
 		{"jump", "DURATION", "by how much the clock jumps after that: 8h, or -8h back"},
 		{"policy", "WORD", "what is caught up: all, latest, grace or none (default all)"},
+		{"catch-up", "WORD", "the same as --policy, by its name in scenario files"},
 		{"for", "DURATION", "how long it is run after that (default: three boundaries)"},
 	} {
 		cmd.Flags().Var(&setting{question: &q, name: f.name, form: f.form}, f.name, f.usage)
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	policies := cobra.FixedCompletions([]string{"all", "latest", "grace", "none"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("policy", policies); err != nil {
-		panic(err)
+	for _, name := range []string{"policy", "catch-up"} {
+		if err := cmd.RegisterFlagCompletionFunc(name, policies); err != nil {
+			panic(err)
+		}
 	}
 	return cmd
+}
+
+// inFlags names the flag of an option that was refused.
+func inFlags(cmd *cobra.Command, err error) error {
+	var bad *sim.OptionError
+	if errors.As(err, &bad) {
+		if flag := cmd.Flags().Lookup(strings.ToLower(bad.Option)); flag != nil {
+			return fmt.Errorf("--%s %s", flag.Name, bad.Problem)
+		}
+	}
+	return err
 }
 
 // setting is a flag that sets a part of a question.
@@ -139,7 +162,27 @@ func writeExplanation(to io.Writer, q *sim.Question, told *sim.Explanation) erro
 		fmt.Fprintf(w, "%s: %s.\n", n.Rule, n.Text)
 	}
 	fmt.Fprintf(w, "%s.\n%s\n", tally(told), upcoming(told))
+	if rules := cited(told); len(rules) > 0 {
+		fmt.Fprintf(w, "%s: rules of docs/CONTRACT.md.\n", strings.Join(rules, ", "))
+	}
 	return w.Flush()
+}
+
+// cited lists the rules that the explanation rests on.
+func cited(told *sim.Explanation) []string {
+	var rules []string
+	cite := func(rule string) {
+		if !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	for _, p := range told.Passages {
+		cite(p.Rule)
+	}
+	for _, n := range told.Notes {
+		cite(n.Rule)
+	}
+	return rules
 }
 
 // outage says in words what the question has happen.
@@ -236,5 +279,5 @@ func upcoming(told *sim.Explanation) string {
 	if told.Next.IsZero() {
 		return "No boundary comes any more."
 	}
-	return fmt.Sprintf("The next boundary is %s; the grid is still %s + k·%s.", instant(told.Next), instant(told.From), exact(told.Interval))
+	return fmt.Sprintf("The next boundary is %s; the grid is still %s + k·%s.", instant(told.Next), instant(told.Anchor), exact(told.Interval))
 }

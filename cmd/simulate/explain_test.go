@@ -16,9 +16,10 @@ func TestExplainIsNeverLong(t *testing.T) {
 		for _, down := range []time.Duration{0, time.Minute, 65 * time.Second, 100 * 24 * time.Hour} {
 			for policy := sim.CatchUpAll; policy <= sim.CatchUpNone; policy++ {
 				for _, run := range []time.Duration{0, time.Minute, 5 * time.Minute} {
-					told, err := sim.Explain(sim.Question{Spec: spec, Down: down, CatchUp: policy, For: run})
+					q := sim.Question{Spec: spec, Down: down, CatchUp: policy, For: run}
+					told, err := sim.Explain(q)
 					require.NoError(t, err)
-					o := explanationJSON(told)
+					o := explanationJSON(&q, told)
 					require.LessOrEqual(t, len(o.Boundaries), 200)
 					var fired, skipped int64
 					for _, b := range o.Boundaries {

@@ -166,6 +166,10 @@ type explanationObject struct {
 	Spec       string           `json:"spec"`
 	IntervalMS int64            `json:"interval_ms"`
 	From       string           `json:"from"`
+	Anchor     string           `json:"anchor"`
+	Policy     string           `json:"policy"`
+	DownMS     int64            `json:"down_ms"`
+	JumpMS     int64            `json:"jump_ms"`
 	Boundaries []boundaryObject `json:"boundaries"`
 	Fired      int64            `json:"fired"`
 	Skipped    int64            `json:"skipped"`
@@ -185,10 +189,11 @@ type boundaryObject struct {
 
 // explanationJSON is what explain --json prints. A run of more boundaries than
 // a tick can fire is summed up.
-func explanationJSON(told *sim.Explanation) explanationObject {
+func explanationJSON(q *sim.Question, told *sim.Explanation) explanationObject {
 	const most = 64
 	o := explanationObject{
 		Spec: told.Spec, IntervalMS: told.Interval.Milliseconds(), From: instant(told.From),
+		Anchor: instant(told.Anchor), Policy: q.CatchUp.String(), DownMS: q.Down.Milliseconds(), JumpMS: q.Jump.Milliseconds(),
 		Boundaries: []boundaryObject{}, Fired: told.Fired, Skipped: told.Skipped, Next: instantOrNull(told.Next),
 	}
 	for _, e := range entries(told.Passages, most, 0) {

@@ -103,8 +103,9 @@ func flagError(cmd *cobra.Command, err error) error {
 // flag.
 func nearestFlag(cmd *cobra.Command, name string) string {
 	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for word := range strings.FieldsSeq(cmd.Flags().FlagUsages()) {
-		if flag, ok := strings.CutPrefix(word, "--"); ok {
+	for usage := range strings.Lines(cmd.Flags().FlagUsages()) {
+		_, after, _ := strings.Cut(usage, "--")
+		if flag, _, ok := strings.Cut(after, " "); ok {
 			flags.AddCommand(&cobra.Command{Use: flag, Run: func(*cobra.Command, []string) {}})
 		}
 	}
