@@ -2,6 +2,10 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +25,27 @@ func TestCatalogue(t *testing.T) {
 	}
 	_, ok := markOf("no such mark")
 	require.False(t, ok)
+}
+
+// TestTheManualHasEveryWord: the package comment lists the coverage marks with
+// their meanings, and the verdicts with their exit codes.
+func TestTheManualHasEveryWord(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	var marks, verdicts strings.Builder
+	for _, m := range catalogue {
+		fmt.Fprintf(&marks, "//\t%-24s  %s\n", m.id, m.about)
+	}
+	require.Contains(t, string(doc), marks.String())
+	listed := regexp.MustCompile(`(?m)^//\t([a-z-]+) +([0-9])  [a-z]`).FindAllStringSubmatch(string(doc), -1)
+	for _, words := range listed {
+		fmt.Fprintf(&verdicts, "%s %s\n", words[1], words[2])
+	}
+	var want strings.Builder
+	for v := range verdictWords {
+		fmt.Fprintf(&want, "%s %d\n", Verdict(v), Verdict(v).ExitCode())
+	}
+	require.Equal(t, want.String(), verdicts.String())
 }
 
 func TestCoverage(t *testing.T) {

@@ -203,7 +203,7 @@ func (p *parser) checkFault(l *line, f *Fault) {
 	}
 }
 
-var expectForms = []string{"no-double-fire", "NAME.fires=N", "NAME.skipped=N", "NAME.quarantined=N", "verdict=WORD", "sometimes:ID"}
+var expectForms = []string{"no-double-fire", "NAME.fires=N", "NAME.skipped=N", "NAME.quarantined=N", "verdict=WORD", "sometimes:MARK"}
 
 func (p *parser) expect(l *line) {
 	if len(l.words) == 1 {
@@ -219,7 +219,9 @@ func (p *parser) expect(l *line) {
 		case w.key == "" && isMark:
 			e.Kind, e.Mark = ExpectMark, id
 			if _, ok := markOf(id); !ok {
-				p.refuse(l, w.column+len(markPrefix), unknown(id, markIDs()))
+				r := unknown(id, markIDs())
+				r.allowed = "a coverage mark: " + r.allowed
+				p.refuse(l, w.column+len(markPrefix), r)
 			}
 		case w.key == verdictKey:
 			e.Kind = ExpectVerdict

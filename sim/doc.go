@@ -86,9 +86,57 @@
 //	expect    no-double-fire NAME.fires=N NAME.skipped=N NAME.quarantined=N
 //	          verdict=WORD sometimes:MARK
 //
+// no-double-fire is of one timeline: a boundary that fires again because a
+// restart began from an older state, or because clock-repair=rearm took back
+// what a wrong clock had done, is no double fire. The result counts both
+// ([ScheduleResult]).
+//
 // A duration D is a sum of whole numbers with units, the larger unit first:
 // 250ms, 70s, 1h30m, 14d; at most 106751d. A time T is RFC 3339 in whole
 // milliseconds. A probability P is 0.3 or 30%, down to one in a million.
 //
 // The constants from [MaxFile] on are the limits.
+//
+// # Verdicts
+//
+// A run comes to one [Verdict]; of several that fit, to the gravest. The command
+// simulate prints its word and ends with its exit code:
+//
+//	pass              0  every invariant held, and what is expected came
+//	bad-input         1  the scenario could not be run
+//	safety            2  an invariant was broken
+//	liveness          3  what was due did not happen in time, with no fault to blame
+//	nondeterministic  4  the same scenario and seed gave another digest
+//	vacuous           5  a coverage mark that was asked for was never reached
+//	budget            6  the run took more events than it may
+//	handler-crash     7  a handler panicked that was not meant to
+//	unmet             2  an expectation was not met, by whatever the run came to
+//
+// No single run comes to nondeterministic, vacuous or handler-crash yet. Words
+// but unmet may be expected: a run whose verdict is the expected one passes.
+//
+// # Coverage marks
+//
+// A coverage mark is a state of affairs that a test is worth little without ever
+// reaching: sometimes:MARK expects it, the table and the recorded outcome of a run
+// count it, as does "coverage" in the JSON of simulate.
+//
+//	cap-hit                   a tick fired exactly 64 boundaries of a schedule and skipped none
+//	cap-exceeded              a tick skipped boundaries beyond the 64th
+//	skipped                   a boundary was skipped
+//	skip-on-grid              boundaries were skipped by a tick that ran exactly at a boundary
+//	quarantined               a row was held
+//	leader-changed            another runner than the last one took the lead
+//	two-leaders               two runners believed to lead at once
+//	lease-lapsed              a leader found its lease lapsed and took it anew
+//	stale-write-refused       the write of a tick was refused because its lease was not live
+//	renewal-lost-yet-kept     a renewal failed and the lease was kept
+//	claim-reclaimed           a lapsed claim was handed out again
+//	ack-refused               a late worker's ack was refused
+//	dead-letter               a job died
+//	unknown-applied           a call failed although the store had done it
+//	unknown-not-applied       a call failed and the store had not done it
+//	crash-mid-tick            a process crashed between the read and the write of a tick
+//	clock-back-over-boundary  the clock stepped back over a fired boundary
+//	restore-lost-tail         a restart forgot fires that had happened
 package sim

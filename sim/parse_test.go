@@ -97,7 +97,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		directives = "one of engine, start, run, queue, schedule, at, during, expect"
 		faults     = "one of down, crash, clock-jump, store error-burst, handler slow, handler failing"
 		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, priority=, expires=, visibility=, attempts=, backoff=, payload="
-		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:ID"
+		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK"
 	)
 	for line, want := range map[string]string{
 		"schedul x every=5m queue=mail": `1: found "schedul", want ` + directives + `; did you mean "schedule"?`,

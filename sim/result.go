@@ -21,7 +21,7 @@ type Result struct {
 	Failures  []Failure        // invariants broken, in the order of their discovery; at the 100th the run is broken off
 	Unmet     []string         // expectations that were not met: what was expected, what came
 	Excused   []string         // what was stuck and had to be
-	Coverage  Coverage
+	Coverage  Coverage         // how often each coverage mark was reached
 }
 
 // ScheduleResult is what became of the boundaries of one schedule. Boundaries

@@ -27,8 +27,8 @@ from then on; with --jump the clock jumps after that. Then one tick catches up
 what the policy allows, and the schedule is run on for --for. The engine itself
 decides; rule ids such as T6 are those of docs/CONTRACT.md.
 
-The boundaries are the anchor and all instants that are whole intervals away from
-it: a schedule that is to run daily at 03:00 has --anchor 2026-01-01T03:00:00Z.
+The boundaries are the anchor and the instants that are whole intervals after it:
+a schedule that is to run daily at 03:00 UTC has --anchor 2026-01-01T03:00:00Z.
 
 A duration is a sum of whole numbers with units, the larger unit first: 90s,
 1h30m, 14d.`,
