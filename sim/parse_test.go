@@ -173,7 +173,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"expect .fires=1":                `8: found ".fires=1", want NAME.fires=N`,
 		`expect "".fires=1`:              `8: found "\"\".fires=1", want NAME.fires=N`,
 		"expect verdict=safe":            `16: found "safe", want one of pass, bad-input, safety, liveness, nondeterministic, vacuous, budget, handler-crash; did you mean "safety"?`,
-		"expect sometimes:lease-lapse":   `18: found "lease-lapse", want one of ` + strings.Join(markIDs(), ", ") + `; did you mean "lease-lapsed"?`,
+		"expect sometimes:lease-lapse":   `18: found "lease-lapse", want a coverage mark: one of ` + strings.Join(markIDs(), ", ") + `; did you mean "lease-lapsed"?`,
 		`expect "sometimes:cap-hit"`:     `8: found "\"sometimes:cap-hit\"", want ` + expects,
 		"expect no-double-fire report.x": `23: found "report.x", want ` + expects,
 	} {
