@@ -32,6 +32,11 @@ func TestCost(t *testing.T) {
 			[]Cost{{Due: 5, Late: 5}, {Due: 7, Late: 7}},
 		},
 		{
+			"a short outage within a long one",
+			"run 1h\nschedule a every=1m queue=q\nat 10m30s down for=20m\nat 12m30s down for=1m",
+			[]Cost{{Due: 20, Late: 20}, {Due: 1, Late: 1}},
+		},
+		{
 			"another process takes over",
 			"engine runners=2 lease=10s standby=yes\nrun 1h\nschedule a every=1m queue=q\nat 10m30s crash runner=1 after=5m",
 			[]Cost{{Due: 5, OnTime: 5}},
@@ -62,6 +67,11 @@ func TestCost(t *testing.T) {
 			[]Cost{{Due: 3, Late: 1, Skipped: 2}, {Due: 1, Late: 1}},
 		},
 		{
+			"a boundary of a new grid has not fired before",
+			"run 1h\nschedule a every=1m queue=q\nat 20m10s clock-jump by=-10m\nat 20m30s crash restart=empty after=15s",
+			[]Cost{{}, {}},
+		},
+		{
 			"a clock that is ahead for a while",
 			"run 12h\nschedule a every=10m queue=q\nschedule b every=5h queue=q\nat 1h5m clock-jump by=+8h for=20m",
 			[]Cost{{FiredEarly: 51, MaxEarly: 8 * time.Hour, Silence: 8*time.Hour + 10*time.Minute, Silent: "a"}},
@@ -88,6 +98,36 @@ func TestCost(t *testing.T) {
 			require.Equal(t, c.costs, costs)
 		})
 	}
+}
+
+// TestBoundariesLeft: once its only runner has ended, nothing of a schedule fires
+// any more.
+func TestBoundariesLeft(t *testing.T) {
+	r, err := Run(*parsed(t, `simulate v1
+run 1h
+schedule a every=1m queue=q
+during 10m..11m store error-burst applied=no
+`))
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
+	require.EqualValues(t, 9, r.Schedules[0].Fired)
+	require.EqualValues(t, 51, r.Schedules[0].Left)
+}
+
+// TestFiredAgainHasItsReason: after a repair of the clock it is one, after a
+// restart from an older state the other.
+func TestFiredAgainHasItsReason(t *testing.T) {
+	r, err := Run(*parsed(t, `simulate v1
+engine clock-repair=rearm snapshot-every=50m
+run 3h
+schedule a every=1m queue=q
+at 10m30s clock-jump by=+1h for=2m
+at 110m30s crash restart=snapshot after=1s
+`))
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
+	require.EqualValues(t, 60, r.Schedules[0].FiredByRepair, "13 to 72")
+	require.EqualValues(t, 11, r.Schedules[0].FiredAgain, "100 to 110")
 }
 
 // TestCostsAddUp: whatever happens, what came due during an outage has one fate,

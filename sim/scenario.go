@@ -72,7 +72,7 @@ const (
 // Queue describes has one.
 type Queue struct {
 	Name    string
-	Workers int
+	Workers int // in each process; 0: nobody takes jobs from it
 }
 
 // Schedule is a schedule and what its handler does. A zero option has the
