@@ -178,7 +178,7 @@ at 26m crash restart=snapshot after=1m
 	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
 	counts := map[string][2]int64{}
 	for _, q := range r.Queues {
-		counts[q.Name] = [2]int64{q.Forgotten, q.Lost}
+		counts[q.Name] = [2]int64{q.DoneForgotten, q.Lost}
 	}
 	// The snapshot does not have the jobs of minute 20, which is done, and 25.
 	require.Equal(t, map[string][2]int64{"quick": {2, 0}, "slow": {1, 1}, "dead": {0, 2}}, counts)

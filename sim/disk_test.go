@@ -50,7 +50,7 @@ schedule a every=1m queue=q anchor=2026-01-01T00:00:00Z
 			require.NoError(t, err)
 			require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
 			require.Equal(t, c.fires, r.Schedules[0].Fired)
-			require.Equal(t, c.forgotten, r.Queues[0].Forgotten)
+			require.Equal(t, c.forgotten, r.Queues[0].DoneForgotten)
 		})
 	}
 }

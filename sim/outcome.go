@@ -40,7 +40,7 @@ func (r *Result) Outcome() string {
 		for _, cause := range deathWords {
 			words = append(words, counts(tally{cause, q.DeadReasons[cause]})...)
 		}
-		write("queue", append(words, counts(tally{"forgotten", q.Forgotten}, tally{"lost", q.Lost})...)...)
+		write("queue", append(words, counts(tally{"done-forgotten", q.DoneForgotten}, tally{"lost", q.Lost})...)...)
 	}
 	for i := range r.Faults {
 		c := &r.Faults[i].Cost

@@ -50,7 +50,7 @@ type ScheduleResult struct {
 }
 
 // QueueResult is what a queue came to, by the store's own counters: what a
-// restart from an older state made it forget is in Forgotten and Lost alone.
+// restart from an older state made it forget is in DoneForgotten and Lost alone.
 type QueueResult struct {
 	Name string
 
@@ -65,8 +65,8 @@ type QueueResult struct {
 	Claims      int64            // jobs handed out, each as often as it was
 	Retried     int64            // attempts that failed before the last one
 
-	Forgotten int64 // jobs done, and then unknown to a restart that began from an older state
-	Lost      int64 // jobs not done, and then unknown to such a restart
+	DoneForgotten int64 // jobs done, and then unknown to a restart that began from an older state
+	Lost          int64 // jobs not done, and then unknown to such a restart
 }
 
 // FaultResult says how often a fault took effect, and what that cost.

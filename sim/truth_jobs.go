@@ -357,7 +357,7 @@ func (q *trueQueue) result() QueueResult {
 	r := QueueResult{
 		Name: q.row.Name, Enqueued: q.row.Enqueued, Done: q.row.Done, Dead: q.row.Dead,
 		Pending: q.row.Pending, Claimed: q.row.Claimed, Cancelled: q.row.Cancelled,
-		Retried: q.row.Retried, Claims: q.row.Claims, Forgotten: q.forgotten, Lost: q.lost,
+		Retried: q.row.Retried, Claims: q.row.Claims, DoneForgotten: q.forgotten, Lost: q.lost,
 		DeadReasons: map[string]int64{},
 	}
 	for cause, n := range q.deaths {

@@ -73,7 +73,7 @@ type queueObject struct {
 	DeadReasons map[string]int64 `json:"dead_reasons"`
 	Claims      int64            `json:"claims"`
 	Retried     int64            `json:"retried"`
-	Forgotten   int64            `json:"forgotten"`
+	DoneForgot  int64            `json:"done_forgotten"`
 	Lost        int64            `json:"lost"`
 }
 
@@ -144,7 +144,7 @@ func runJSON(r *report) runObject {
 	for _, q := range r.Queues {
 		o.Queues = append(o.Queues, queueObject{
 			q.Name, q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled,
-			q.DeadReasons, q.Claims, q.Retried, q.Forgotten, q.Lost,
+			q.DeadReasons, q.Claims, q.Retried, q.DoneForgotten, q.Lost,
 		})
 	}
 	for i := range r.Faults {

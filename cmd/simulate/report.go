@@ -165,7 +165,7 @@ func (r *report) writeQueues(w io.Writer) {
 			r.list(causes...),
 		}
 		rows = append(rows, row[:len(columns)])
-		if also := r.list(counted{q.Forgotten, doneForgotten}, counted{q.Lost, "lost"}); also != "" {
+		if also := r.list(counted{q.DoneForgotten, doneForgotten}, counted{q.Lost, "lost"}); also != "" {
 			more = append(more, name+": "+also)
 		}
 	}
