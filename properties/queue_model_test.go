@@ -138,7 +138,7 @@ func (q *queueModel) requeue(dead, id tickonce.JobID, now int64) {
 }
 
 // info is what is known of the queue. It wakes a worker at the first instant
-// at which it could claim something.
+// at which a claim would hand out a job or bury one.
 func (q *queueModel) info() tickonce.QueueInfo {
 	info := q.counts
 	next := int64(never)
@@ -154,9 +154,10 @@ func (q *queueModel) info() tickonce.QueueInfo {
 			info.Dead++
 			continue
 		}
-		if !j.expired(at) && !j.exhausted(at) {
-			next = min(next, at)
+		if j.state == store.Pending {
+			at = min(at, j.expiresAt)
 		}
+		next = min(next, at)
 	}
 	if next != never {
 		info.NextClaimAt = atMS(next)

@@ -49,7 +49,7 @@ var claimScenarios = []scenario{
 			same(r, "handed out", jobs, []store.Job{want})
 			same(r, "read", r.job(id), want)
 		}
-		same(r, "queue", r.queue(), store.Queue{Name: "q", Claimed: 1, Enqueued: 1, Claims: 3, NextClaimAt: store.None})
+		same(r, "queue", r.queue(), store.Queue{Name: "q", Claimed: 1, Enqueued: 1, Claims: 3, NextClaimAt: r.now() + 101})
 	}},
 	{name: "QU1 only jobs of the queue", run: func(r *rig) {
 		other := plain()
@@ -118,7 +118,7 @@ var claimScenarios = []scenario{
 		r.insert(in)
 		same(r, "deadline", r.claimOne().Deadline, store.MaxInstant)
 	}},
-	{name: "QU10 NextClaimAt is the least ready-at of the jobs not doomed by then", run: func(r *rig) {
+	{name: "QU10 NextClaimAt is the least instant at which a job is to be handed out", run: func(r *rig) {
 		next := func(what string, want store.Instant) {
 			r.Helper()
 			same(r, what, r.queue().NextClaimAt, want)
@@ -148,44 +148,76 @@ var claimScenarios = []scenario{
 		r.write(store.Batch{Requeues: []store.JobRef{ref(dead[0])}})
 		next("a requeued job", start+70)
 	}},
-	{name: "QU10 NextClaimAt leaves out a job that is doomed when it would be ready", run: func(r *rig) {
+	{name: "QU10 NextClaimAt is also the instant at which a job is to be buried", run: func(r *rig) {
+		next := func(what string, want store.Instant) {
+			r.Helper()
+			same(r, what, r.queue().NextClaimAt, want)
+		}
 		once := plain()
 		once.Stamps.MaxAttempts = 1
 		r.insert(once)
-		r.claimOne()
-		same(r, "the last attempt", r.queue().NextClaimAt, store.None)
+		j := r.claimOne()
+		next("the last attempt lapses", start+101)
+		r.settle(store.Settle{Job: j.ID, Attempt: 1, To: store.Pending, DelayMS: 500})
+		next("a retry that no attempt is left for", start+500)
 
 		expiring := plain()
-		expiring.ExpiresMS = 101
+		expiring.ExpiresMS = 300
 		r.insert(expiring)
-		j := r.claimOne()
-		same(r, "a claim that lapses as the job expires", r.queue().NextClaimAt, store.None)
-		r.extend(extendBy(99, j))
-		same(r, "a claim that lapses one millisecond before", r.queue().NextClaimAt, start+100)
-		r.settle(store.Settle{Job: j.ID, Attempt: 1, To: store.Pending, DelayMS: 100})
-		same(r, "a retry one millisecond before it expires", r.queue().NextClaimAt, start+100)
-		r.at(start + 200)
-		same(r, "ready before it was doomed, whatever the clock", r.queue().NextClaimAt, start+100)
-		r.claim(0)
-		same(r, "buried", r.queue().NextClaimAt, store.None)
+		next("a job that is ready before it expires", start)
+		j = r.claimOne()
+		next("a claim lapses before the job expires", start+101)
+		r.extend(extendBy(350, j))
+		next("a claim outlives the expiry, and lapses", start+351)
+		r.settle(store.Settle{Job: j.ID, Attempt: 1, To: store.Pending, DelayMS: 400})
+		next("it expires before it is ready", start+300)
+		r.at(start + 600)
+		next("an instant that has passed", start+300)
+		_, c := r.claimAll("q", "w", nil)
+		same(r, "buried", c, store.Claim{Buried: 2, Now: r.now()})
+		next("nothing is left", store.None)
 	}},
-	{name: "QU10 a waiter that sleeps until NextClaimAt is handed a job, and never earlier", run: func(r *rig) {
+	{name: "QU10 the key of a job whose worker is gone is free at NextClaimAt", run: func(r *rig) {
+		in := plain()
+		in.Key, in.Stamps.MaxAttempts = "k", 1
+		id := r.insert(in)[0]
+		r.claimOne()
+		next := r.queue().NextClaimAt
+		must(r, "the claim lapses", next, start+101)
+		r.at(next - 1)
+		_, c := r.claimAll("q", "w", make([]store.Job, 1))
+		same(r, "one millisecond earlier", c, store.Claim{Now: r.now()})
+		r.at(next)
+		again := r.write(store.Batch{Inserts: []store.Insert{in}}).Inserts
+		same(r, "the key is still taken", again, []store.Inserted{{Job: id, Existing: true}})
+		_, c = r.claimAll("q", "w", make([]store.Job, 1))
+		same(r, "the claim", c, store.Claim{Buried: 1, Now: r.now()})
+		r.insert(in)
+	}},
+	{name: "QU10 a waiter that sleeps until NextClaimAt finds something to do, and never earlier", run: func(r *rig) {
 		for _, delay := range []int64{300, 0, 7, 300, 120} {
 			in := plain()
 			in.DelayMS = delay
 			r.insert(in)
 		}
-		for range 3 * 5 { // each job its three attempts
+		handedOut := 0
+		for {
 			next := r.queue().NextClaimAt
-			must(r, "there is a next", next != store.None, true)
+			if next == store.None {
+				break
+			}
 			if next > r.now() {
 				r.at(next - 1)
-				same(r, "early", len(r.claim(9)), 0)
+				_, c := r.claimAll("q", "w", make([]store.Job, 9))
+				same(r, "early", c, store.Claim{Now: r.now()})
 				r.at(next)
 			}
-			r.claimOne()
+			_, c := r.claimAll("q", "w", make([]store.Job, 1))
+			must(r, "something to do", c.N+c.Buried > 0, true)
+			handedOut += c.N
 		}
-		same(r, "all attempts are spent", r.queue().NextClaimAt, store.None)
+		same(r, "handed out, each job its three attempts", handedOut, 3*5)
+		same(r, "buried", r.queue().Dead, 5)
 	}},
 }
 
@@ -213,7 +245,7 @@ var buryScenarios = []scenario{
 		r.insert(in)
 		j := r.claimOne()
 		r.settle(store.Settle{Job: j.ID, Attempt: 1, To: store.Pending, DelayMS: 2, Error: "its own"})
-		same(r, "next", r.queue().NextClaimAt, store.None)
+		same(r, "next", r.queue().NextClaimAt, start+2)
 		r.at(start + 1)
 		_, c := r.claimAll("q", "w", make([]store.Job, 1))
 		same(r, "early", c, store.Claim{Now: r.now()})
@@ -242,7 +274,7 @@ var buryScenarios = []scenario{
 		r.insert(in)
 		j := r.claimOne()
 		r.settle(store.Settle{Job: j.ID, Attempt: 1, To: store.Pending, DelayMS: 500})
-		same(r, "next", r.queue().NextClaimAt, store.None)
+		same(r, "next", r.queue().NextClaimAt, start+10)
 		r.at(start + 10)
 		_, c := r.claimAll("q", "w", nil)
 		same(r, "at the expiry", c, store.Claim{Buried: 1, Now: r.now()})

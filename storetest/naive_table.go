@@ -79,9 +79,7 @@ func (t *table) count(q store.Queue) store.Queue {
 		case store.Dead:
 			q.Dead++
 		}
-		if ready := j.ReadyAt(); ready < j.DoomedAt() {
-			q.NextClaimAt = min(q.NextClaimAt, ready)
-		}
+		q.NextClaimAt = min(q.NextClaimAt, j.ReadyAt(), j.DoomedAt())
 	}
 	return q
 }

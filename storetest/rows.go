@@ -136,9 +136,7 @@ func checkQueue(q store.Queue, jobs []store.Job) error {
 		default:
 			return fmt.Errorf("job %d: state %d", j.ID, j.State)
 		}
-		if ready := j.ReadyAt(); ready < j.DoomedAt() {
-			counted.NextClaimAt = min(counted.NextClaimAt, ready)
-		}
+		counted.NextClaimAt = min(counted.NextClaimAt, j.ReadyAt(), j.DoomedAt())
 	}
 	if q != counted {
 		return fmt.Errorf("counters that the jobs do not bear out:\n got %+v\nwant %+v", q, counted)
