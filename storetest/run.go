@@ -27,6 +27,7 @@ func Run(t *testing.T, open Open) {
 		{"Lock", lockScenarios},
 		{"Batch", batchScenarios},
 		{"Insert", insertScenarios},
+		{"Ends", endScenarios},
 		{"Race", raceScenarios},
 	} {
 		t.Run(part.name, func(t *testing.T) {
