@@ -110,7 +110,7 @@
 //	vacuous           5  a coverage mark that was asked for was never reached
 //	budget            6  the run took more events than it may
 //	handler-crash     7  a handler panicked that was not meant to
-//	unmet             2  an expectation was not met, by whatever the run came to
+//	unmet             2  what is expected did not come, whether or not an invariant was broken
 //
 // No single run comes to nondeterministic, vacuous or handler-crash yet. Words
 // but unmet may be expected: a run whose verdict is the expected one passes.

@@ -16,7 +16,7 @@ const (
 	Vacuous                  // a coverage mark that was asked for was never reached
 	Budget                   // the run took more events than it may
 	HandlerCrash             // a handler panicked that was not meant to
-	Unmet                    // every invariant held, or was to be broken; an expectation was not met
+	Unmet                    // an expectation was not met, and nothing graver happened that was not expected
 )
 
 var verdictWords = []string{
