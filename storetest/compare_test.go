@@ -143,18 +143,24 @@ func TestComparisonFindsPlantedBugs(t *testing.T) {
 		"deaf":          func(s *Naive) store.Store { return deaf{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(seedsShort) {
-				err := compare(t.Context(), seed, func(now func() store.Instant, limits store.Limits) store.Store {
-					return plant(NewNaive(now, limits))
-				})
-				if err != nil {
-					t.Logf("found by seed %d", seed)
-					return
-				}
-			}
-			t.Errorf("not found by %d seeds, as many as a short run has", seedsShort)
+			found(t, plant)
 		})
 	}
+}
+
+// found checks that as many seeds as a short run has find what is planted.
+func found(t *testing.T, plant func(*Naive) store.Store) {
+	t.Helper()
+	for seed := range uint64(seedsShort) {
+		err := compare(t.Context(), seed, func(now func() store.Instant, limits store.Limits) store.Store {
+			return plant(NewNaive(now, limits))
+		})
+		if err != nil {
+			t.Logf("found by seed %d", seed)
+			return
+		}
+	}
+	t.Errorf("not found by %d seeds, as many as a short run has", seedsShort)
 }
 
 // The same seed makes the same calls, in text too, so that a report can be

@@ -18,7 +18,7 @@ const (
 // full is a text of n bytes, of letters of one to four bytes, that ends with
 // last.
 func full(n int, last string) string {
-	letters := strings.Repeat("zé日𝄞", n/10)
+	letters := strings.Repeat("zé日𝄞", (n-len(last))/10)
 	return letters + strings.Repeat("z", n-len(letters)-len(last)) + last
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tickonce/tickonce/store"
@@ -148,13 +149,41 @@ func (p *player) anyCall() call {
 
 func (p *player) queue() string { return pick(&p.dice, "q", "q", "q", "r") }
 
+// extreme reports, now and then, that a field be at an end of its range.
+func (p *player) extreme() bool { return p.percent(4) }
+
 func (p *player) stamps() store.Stamps {
+	if p.extreme() {
+		return pick(&p.dice, ends...).insert.Stamps
+	}
 	return store.Stamps{
 		VisibilityMS: pick[int64](&p.dice, 1, 20, 60), BaseBackoffMS: 5, MaxAttempts: pick[int32](&p.dice, 1, 2, 3),
 	}
 }
 
-func (p *player) payload() []byte { return pick(&p.dice, nil, []byte{}, []byte("p")) }
+func (p *player) payload() []byte {
+	return pick(&p.dice, nil, []byte{}, []byte("p"), []byte("p"), []byte("p\x00\xff"), binary(1))
+}
+
+func (p *player) priority() int32 {
+	if p.extreme() {
+		return pick[int32](&p.dice, math.MinInt32, -129, 128, 1<<15, math.MaxInt32)
+	}
+	return int32(p.below(3) - 1)
+}
+
+// one is mostly one of the texts, else one of them at its full length.
+func (p *player) one(length int, of ...string) string {
+	s := pick(&p.dice, of...)
+	if s != "" && p.extreme() {
+		return full(length, s)
+	}
+	return s
+}
+
+func (p *player) owner() string { return p.one(fullName, "x", "x", "y") }
+
+func (p *player) key() string { return p.one(fullName, "", "", "", "j", "k") }
 
 func (p *player) delay() int64 { return pick[int64](&p.dice, 0, 0, 1, 10, 30, 30, 1<<62) }
 
@@ -164,11 +193,20 @@ func (p *player) hold() *store.Hold {
 	if p.percent(70) {
 		return nil
 	}
-	return &store.Hold{Reason: "full", Since: p.at, Times: int32(1 + p.below(3))}
+	h := store.Hold{Reason: p.one(fullText, "full"), Since: p.instant(), Times: int32(1 + p.below(3))}
+	if p.extreme() {
+		h.Times = math.MaxInt32
+	}
+	return &h
 }
 
-// instant is one not far from now.
-func (p *player) instant() store.Instant { return p.at.Add(int64(p.below(60) - 20)) }
+// instant is mostly one not far from now.
+func (p *player) instant() store.Instant {
+	if p.extreme() {
+		return pick(&p.dice, ends...).instant
+	}
+	return p.at.Add(int64(p.below(60) - 20))
+}
 
 // job is mostly one of the model's, in one of the states if there is any.
 func (p *player) job(states ...store.State) store.Job {
@@ -217,7 +255,7 @@ func (p *player) lease() store.Lease {
 	}
 	switch p.below(25) {
 	case 0:
-		l.Owner = pick(&p.dice, "x", "y")
+		l.Owner = p.owner()
 	case 1:
 		l.Term += pick[store.Term](&p.dice, -1, 1)
 	case 2:

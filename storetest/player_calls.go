@@ -13,7 +13,7 @@ func (p *player) acquire() call {
 		Lock, Owner string
 		TTLMS       int64
 	}
-	a := args{pick(&p.dice, "l", "l", "m"), pick(&p.dice, "x", "x", "y"), p.ttl()}
+	a := args{pick(&p.dice, "l", "l", "m"), p.owner(), p.ttl()}
 	return call{"Acquire", a, func(ctx context.Context, s store.Store) any {
 		return answered(s.Acquire(ctx, a.Lock, a.Owner, a.TTLMS))
 	}}
@@ -46,7 +46,7 @@ func (p *player) claim() call {
 		Claim store.Claim
 		Jobs  []store.Job
 	}
-	a := args{p.queue(), pick(&p.dice, "v", "w"), p.below(4)}
+	a := args{p.queue(), p.one(fullName, "v", "w"), p.below(4)}
 	return call{"Claim", a, func(ctx context.Context, s store.Store) any {
 		dst := make([]store.Job, a.N)
 		c, err := s.Claim(ctx, a.Queue, a.Worker, dst)
@@ -58,7 +58,7 @@ func (p *player) settleOne() store.Settle {
 	j := p.claimed()
 	s := store.Settle{Job: j.ID, Attempt: j.Attempts, To: pick(&p.dice, store.Done, store.Pending, store.Pending, store.Dead)}
 	if s.To != store.Done {
-		s.Error = pick(&p.dice, "", "broke")
+		s.Error = p.one(fullText, "", "broke")
 	}
 	if s.To == store.Pending {
 		s.DelayMS = p.delay()
@@ -162,7 +162,7 @@ func (p *player) advance() call {
 		if p.percent(30) {
 			continue
 		}
-		m := store.Move{ID: row.ID, Rev: row.Rev, Cursor: p.instant(), DueAt: p.instant(), SetAt: p.at, Hold: p.hold(), Fires: int32(p.below(3))}
+		m := store.Move{ID: row.ID, Rev: row.Rev, Cursor: p.instant(), DueAt: p.instant(), SetAt: p.instant(), Hold: p.hold(), Fires: int32(p.below(3))}
 		switch p.below(20) {
 		case 0:
 			m.Rev += pick[store.Rev](&p.dice, -1, 1)
@@ -192,8 +192,9 @@ func (p *player) put() store.Put {
 	g := p.guard(p.name())
 	row := store.Schedule{
 		Name: g.Name, Spec: "@every 1s", Queue: p.queue(), Payload: p.payload(), Stamps: p.stamps(),
-		ExpiresMS: p.expiry(), CatchUp: store.CatchUp{Max: 64}, Anchor: p.at, Cursor: p.instant(), DueAt: p.instant(),
-		SetAt: p.at, Priority: int32(p.below(3) - 1), Hold: p.hold(),
+		ExpiresMS: p.expiry(), CatchUp: pick(&p.dice, ends...).schedule.CatchUp,
+		Anchor: p.instant(), Cursor: p.instant(), DueAt: p.instant(), SetAt: p.instant(),
+		Priority: p.priority(), Hold: p.hold(),
 	}
 	if p.percent(70) {
 		row.ID = g.ID
@@ -206,8 +207,8 @@ func (p *player) put() store.Put {
 
 func (p *player) insert() store.Insert {
 	in := store.Insert{
-		Queue: p.queue(), Payload: p.payload(), Key: pick(&p.dice, "", "", "", "j", "k"), Stamps: p.stamps(),
-		Priority: int32(p.below(3) - 1), RunAt: store.None, ExpiresMS: p.expiry(),
+		Queue: p.queue(), Payload: p.payload(), Key: p.key(), Stamps: p.stamps(),
+		Priority: p.priority(), RunAt: store.None, ExpiresMS: p.expiry(),
 	}
 	if p.percent(20) {
 		in.RunAt = p.instant()
