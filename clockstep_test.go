@@ -1,6 +1,7 @@
 package tickonce_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -204,7 +205,7 @@ func TestK2LeaderAcquiresAnewAfterAStepBack(t *testing.T) {
 		anew  bool
 		calls string
 	}{
-		{"by the slack", time.Hour - time.Second, false, "renew schedules due"},
+		{"by the slack", time.Hour - time.Second, false, "renew due"},
 		{"by a millisecond more", time.Hour - 1001*time.Millisecond, true, "renew acquire schedules due"},
 		{"by a year", time.Hour - year, true, "renew acquire schedules due"},
 	} {
@@ -484,5 +485,108 @@ func TestL7C41ALateWriteDelaysNoWake(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tickonce.PhaseAdvance, report.Phase)
 		require.Equal(t, start.Add(15*time.Second), next)
+	})
+}
+
+// Two nodes of a database whose clocks differ by less than a second answer in
+// turn. Nothing is inspected for that, and everything fires.
+func TestT11AStrobingClockStopsNothing(t *testing.T) {
+	for _, by := range []int64{2, 999} {
+		onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+			r.schedule("s", "@every 1s", tickonce.ScheduleOptions{})
+			w := r.wire()
+			base, ahead := int64(instant(0)), false
+			w.lose = func(faultstore.Op) faultstore.Verdict { // before each call
+				if ahead = !ahead; ahead {
+					r.clock.ms.Store(base + by)
+				} else {
+					r.clock.ms.Store(base)
+				}
+				return faultstore.Pass
+			}
+			steps, fires := 0, 0
+			for ; base < int64(instant(100*time.Second)); base += 500 {
+				r.clock.ms.Store(base)
+				for range 100 {
+					next, report, err := r.runner.Step(r.ctx)
+					require.NoError(t, err)
+					steps++
+					for range report.Fires() {
+						fires++
+					}
+					if next.UnixMilli() > base+by {
+						break
+					}
+				}
+			}
+			require.GreaterOrEqual(t, fires, 98, "%d ms, %d steps", by, steps)
+			require.Less(t, steps, 200*60)
+		})
+	}
+}
+
+// A store that never lets a move through is not asked without end.
+func TestL7AStoreWithoutProgressIsNotSpunOn(t *testing.T) {
+	for name, spoil := range map[string]func(*store.Tick) bool{
+		"always stale": func(tick *store.Tick) bool {
+			for i := range tick.Moves {
+				tick.Moves[i].Outcome = store.Stale
+			}
+			return true
+		},
+		"always fenced": func(*store.Tick) bool { return false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tickonce.Config{})
+			r.schedule("s", "@every 1s", tickonce.ScheduleOptions{})
+			engine, err := tickonce.New(stuck{r.store, spoil}, r.Config())
+			require.NoError(t, err)
+			runner, calls := engine.NewRunner(), 0
+			r.at(10 * time.Second)
+			for r.now() < 70*time.Second {
+				next, report, err := runner.Step(r.ctx)
+				require.NoError(t, err)
+				if report.Phase != "" {
+					calls++
+				}
+				if next.After(r.clock.Now()) {
+					r.at(next.Sub(start))
+				}
+			}
+			require.Less(t, calls, 4*(60+20), "one round a second, after a few quick ones")
+		})
+	}
+}
+
+// stuck is a store whose ticks are spoiled.
+type stuck struct {
+	store.Store
+	spoil func(*store.Tick) bool
+}
+
+func (s stuck) Advance(_ context.Context, tick *store.Tick) (bool, error) { return s.spoil(tick), nil }
+
+// A payload of a schedule that is gone is not kept by a runner that rests.
+func TestRunnerKeepsNoRowsThroughARest(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		_, err := r.Schedule(r.ctx, "s", "@every 1s", "q", make([]byte, 1<<10), tickonce.ScheduleOptions{})
+		require.NoError(t, err)
+		r.tick(time.Second)
+		_, _, err = r.runner.Step(r.ctx)
+		require.NoError(t, err)
+		require.Zero(t, tickonce.RowsKept(r.runner))
+	})
+}
+
+// A clock that stands at the zero time, as that of a fake clock may, is no end.
+func TestL5TheZeroTimeIsNoEnd(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		r.clock.ms.Store(time.Time{}.UnixMilli())
+		for range 3 {
+			next, _, err := r.runner.Step(r.ctx)
+			require.NoError(t, err)
+			require.NotZero(t, next)
+		}
+		require.NoError(t, r.runner.Stop(r.ctx))
 	})
 }

@@ -14,7 +14,7 @@ func (r *Runner) startInspection() {
 // inspectedPage moves on to the next page, or ends the inspection.
 func (r *Runner) inspectedPage() {
 	if r.page < len(r.rows) {
-		r.inspecting = false
+		r.inspecting, r.high = false, r.low
 		return
 	}
 	r.inspected = after(r.rows[r.page-1].Name)
@@ -29,12 +29,15 @@ func (r *Runner) inspect(ctx context.Context) {
 		r.failed(ctx, PhaseSelect, err)
 		return
 	}
-	if now < r.now {
+	r.used = max(r.used, n)
+	if from := r.inspected; from != "" {
+		if r.read(now); r.inspected != from {
+			r.phase = phaseRenew // begins anew: the pages before were judged by a later now
+			return
+		}
+	} else {
 		r.read(now)
-		r.phase = phaseRenew // begins anew: the pages before were judged by the later now
-		return
 	}
-	r.read(now)
 	rearm := r.engine.config.ClockRepair == RepairRearm
 	r.repairs.Puts = r.repairs.Puts[:0]
 	for i := range r.rows[:n] {

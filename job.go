@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tickonce/tickonce/internal/core"
@@ -50,11 +51,19 @@ func (e *Engine) jobOf(row *store.Job) *Job {
 }
 
 // Ack ends the job as done.
-func (j *Job) Ack(ctx context.Context) error { return j.settle(ctx, "ack", j.ack()) }
+func (j *Job) Ack(ctx context.Context) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	return j.settle(ctx, "ack", j.ack())
+}
 
 // Retry gives the job back with the error of this attempt: it is ready again
 // after the retry curve, or dead where no attempt is left (QU6).
 func (j *Job) Retry(ctx context.Context, cause error) error {
+	if err := j.check(); err != nil {
+		return err
+	}
 	return j.settle(ctx, "retry", j.retry(cause, -1))
 }
 
@@ -62,7 +71,7 @@ func (j *Job) Retry(ctx context.Context, cause error) error {
 // more.
 func (j *Job) RetryAfter(ctx context.Context, cause error, delay time.Duration) error {
 	ms, err := optionMS("delay", delay)
-	if err != nil {
+	if err = errors.Join(j.check(), err); err != nil {
 		return err
 	}
 	return j.settle(ctx, "retry", j.retry(cause, ms))
@@ -70,6 +79,9 @@ func (j *Job) RetryAfter(ctx context.Context, cause error, delay time.Duration) 
 
 // Fail ends the job as dead at once, with the error (QU7).
 func (j *Job) Fail(ctx context.Context, cause error) error {
+	if err := j.check(); err != nil {
+		return err
+	}
 	return j.settle(ctx, "fail", j.fail(cause))
 }
 
@@ -77,7 +89,7 @@ func (j *Job) Fail(ctx context.Context, cause error) error {
 // Extension 0 is the job's visibility. Not safe beside a read of Deadline.
 func (j *Job) Heartbeat(ctx context.Context, extension time.Duration) error {
 	ms, err := optionMS("extension", extension)
-	if err != nil {
+	if err = errors.Join(j.check(), err); err != nil {
 		return err
 	}
 	if ms == 0 {
@@ -106,6 +118,14 @@ func (j *Job) retry(cause error, delayMS int64) store.Settle {
 
 func (j *Job) fail(cause error) store.Settle {
 	return store.Settle{Job: j.ID, Attempt: j.token, To: store.Dead, Error: j.engine.errorText(cause)}
+}
+
+// check refuses a job that no claim handed out.
+func (j *Job) check() error {
+	if j == nil || j.engine == nil {
+		return &OptionError{Option: "job", Problem: "was not handed out by a claim"}
+	}
+	return nil
 }
 
 func (j *Job) settle(ctx context.Context, op string, s store.Settle) error {

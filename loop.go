@@ -1,6 +1,9 @@
 package tickonce
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // RunSchedules runs the schedules until ctx ends, and then releases its lease
 // and returns nil (L5). It returns [ErrLeadershipLost] when another runner
@@ -16,11 +19,15 @@ func (e *Engine) RunSchedules(ctx context.Context) error {
 	r := e.NewRunner()
 	for ctx.Err() == nil {
 		woken := e.woken.next() // before the step, so that no wake is missed
-		next, _, err := r.step(ctx)
+		next, report, err := r.step(ctx)
 		if err != nil {
 			return err
 		}
-		if sleep := min(next.Sub(e.config.Clock.Now()), sliceTime); sleep > 0 {
+		sleep := min(next.Sub(e.config.Clock.Now()), sliceTime)
+		if report.Phase == "" { // no call was made: sleep, whatever the host's clock says by now
+			sleep = max(sleep, time.Millisecond)
+		}
+		if sleep > 0 {
 			select {
 			case <-ctx.Done():
 			case <-woken:

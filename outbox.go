@@ -53,7 +53,9 @@ func (o *Outbox) Enqueue(ctx context.Context, payload []byte, opts OutboxOptions
 // [Job.Heartbeat] itself, or the entry is handed out again and RunOnce returns
 // (true, [ErrClaimLost]) (O5). Other errors are the store's: if the settlement
 // failed, the entry is delivered again once its claim lapses. The settlement
-// is made even if ctx ended during deliver, or deliver called runtime.Goexit.
+// is made even if ctx ended during deliver, or deliver called runtime.Goexit. A
+// deliver leaves it to RunOnce: if it settles the entry itself, RunOnce finds
+// the claim gone and returns (true, [ErrClaimLost]).
 func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver func(context.Context, *Job) error) (bool, error) {
 	if o.err != nil {
 		return false, o.err

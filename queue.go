@@ -64,11 +64,11 @@ func (e *Engine) enqueue(ctx context.Context, queue string, payload []byte, o En
 
 // insert checks a request to enqueue, behind its queue's name.
 func (e *Engine) insert(queue string, payload []byte, o EnqueueOptions, stamps store.Stamps) (store.Insert, error) {
-	insert := store.Insert{Queue: queue, Payload: cloneBytes(payload), Key: o.Key, Priority: int32(o.Priority)}
 	err := e.checkPayload(payload)
 	if err != nil {
-		return insert, err
+		return store.Insert{}, err
 	}
+	insert := store.Insert{Queue: queue, Payload: cloneBytes(payload), Key: o.Key, Priority: int32(o.Priority)}
 	if !o.RunAt.IsZero() && o.Delay != 0 {
 		return insert, &OptionError{Option: "RunAt", Problem: "and Delay are both set, want one"}
 	}
@@ -192,8 +192,8 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 	}
 	settles := make([]store.Settle, len(jobs))
 	for i, job := range jobs {
-		if job.engine != e {
-			return nil, &OptionError{Option: "jobs", Problem: "has a job of another engine at index " + strconv.Itoa(i)}
+		if job == nil || job.engine != e {
+			return nil, &OptionError{Option: "jobs", Problem: "has no job of this engine at index " + strconv.Itoa(i)}
 		}
 		settles[i] = store.Settle{Job: job.ID, Attempt: job.token, To: store.Done}
 	}

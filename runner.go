@@ -39,18 +39,22 @@ type Runner struct {
 	err   error       // of the end
 
 	now      store.Instant // the store's latest reading
+	high     store.Instant // the highest since the latest inspection
 	hostNow  store.Instant // the host's clock when it came
 	failures int           // store errors since the last whole tick (R6)
-	standing bool          // contending without retries of its own (L3)
+	standing bool          // without retries of its own until a tick succeeds (L3)
 	lost     bool          // because another leads, not because the store fails
+	barren   int           // rounds in a row that found something due and moved nothing
 
-	inspecting bool   // before the next look, as at the start (T11)
-	inspected  string // the name from which the next page begins
-	reported   string // the rows before this name are
-	page       int    // the length of the latest page
+	inspecting bool          // before the next look, as at the start (T11)
+	inspected  string        // the name from which the next page begins
+	reported   string        // the rows before this name are
+	page       int           // the length of the latest page
+	low        store.Instant // the lowest reading of this inspection
 	repairs    store.Batch
 
 	rows []store.Schedule
+	used int // how many of rows may hold a row
 	plan core.TickPlan
 	due  store.Instant                  // the least due-at that the tick leaves behind
 	full map[store.ScheduleID]store.Rev // rows whose queue had no room, until their next plan
@@ -89,6 +93,8 @@ func (e *Engine) NewRunner() *Runner {
 		ttlMS:  e.config.LeaseTTL.Milliseconds(),
 		due:    store.None,
 		now:    store.MinInstant,
+		high:   store.MinInstant,
+		low:    store.MaxInstant,
 		rows:   make([]store.Schedule, e.config.Batch),
 		full:   map[store.ScheduleID]store.Rev{},
 
@@ -103,6 +109,9 @@ func (e *Engine) NewRunner() *Runner {
 //
 // A host that also works the queues has two wakes, this one and
 // [Engine.NextClaimAt] of each queue.
+//
+// The release that an ended ctx brings about is bounded by nothing here: a host
+// whose store may hang calls [Runner.Stop] with a deadline instead.
 //
 // After the end next is the zero time: err is nil after a clean stop, which an
 // ended ctx brings about (L5), [ErrLeadershipLost], or the store's error that
@@ -121,8 +130,12 @@ func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err err
 	if r.phase == phaseEnded {
 		return time.Time{}, &r.report, r.err
 	}
+	if r.phase == phaseRest {
+		clear(r.rows[:r.used]) // or they would keep payloads of rows that are gone
+		r.used = 0
+	}
 	if r.asleep() {
-		return timeOf(r.wake), &r.report, nil
+		return r.next(), &r.report, nil
 	}
 	if r.phase == phaseRest {
 		if r.phase = phaseRenew; r.polls {
@@ -149,7 +162,15 @@ func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err err
 	if r.phase == phaseEnded {
 		return time.Time{}, &r.report, r.err
 	}
-	return timeOf(r.wake), &r.report, nil
+	return r.next(), &r.report, nil
+}
+
+// next is the wake as Step answers it: never the zero time, which is the end.
+func (r *Runner) next() time.Time {
+	if next := timeOf(r.wake); !next.IsZero() {
+		return next
+	}
+	return timeOf(r.wake - 1)
 }
 
 // asleep reports whether it is too soon for a step. A host's clock that has
@@ -222,8 +243,10 @@ func (r *Runner) contend(ctx context.Context) {
 	if r.term != 0 && r.term != grant.Lease.Term {
 		r.emit(Event{Kind: EventLeaseLapsed})
 	}
-	r.lease, r.term, r.standing = grant.Lease, grant.Lease.Term, false
-	r.emit(Event{Kind: EventLeading})
+	r.lease, r.term = grant.Lease, grant.Lease.Term
+	if !r.standing {
+		r.emit(Event{Kind: EventLeading})
+	}
 	r.phase = phaseLook
 }
 
@@ -248,6 +271,7 @@ func (r *Runner) renew(ctx context.Context) {
 func (r *Runner) lapsed() {
 	r.lease = store.Lease{}
 	r.phase = phaseContend
+	r.stall()
 }
 
 func (r *Runner) look(ctx context.Context) {
@@ -259,15 +283,14 @@ func (r *Runner) look(ctx context.Context) {
 		return
 	}
 	r.seen = seen
-	if due.Now < r.now {
-		r.read(due.Now)
-		r.phase = phaseRenew // inspects before it fires anything
+	r.read(due.Now)
+	if r.inspecting {
+		r.phase = phaseRenew // before it fires anything
 		return
 	}
-	r.read(due.Now)
-	r.due = due.Next
+	r.due, r.used = due.Next, max(r.used, due.N)
 	if due.N == 0 {
-		r.rest()
+		r.ticked(due.Next > due.Now)
 		return
 	}
 	if r.polls {
@@ -298,10 +321,12 @@ func (r *Runner) write(ctx context.Context) {
 		return
 	}
 	r.report.wrote = true
+	moved := false
 	for i := range r.plan.Tick.Moves {
 		move := &r.plan.Tick.Moves[i]
 		switch move.Outcome {
 		case store.Moved:
+			moved = true
 			r.due = min(r.due, move.DueAt)
 		case store.Full:
 			r.full[move.ID] = move.Rev
@@ -313,18 +338,42 @@ func (r *Runner) write(ctx context.Context) {
 	if r.engine.config.Observer != nil {
 		r.announce()
 	}
-	if r.due <= r.now {
-		r.failures = 0
-		r.phase = phaseRenew
-		return
-	}
-	r.rest()
+	r.ticked(moved)
 }
 
-// rest ends a tick: sleep until the least of the next due-at, the renewal and
-// the poll (L7).
-func (r *Runner) rest() {
+// ticked ends a tick (R6). The next one comes at once if more is due, but for
+// a store that lets no progress be made: a round or two of that are a race,
+// more are a fault of the store's.
+func (r *Runner) ticked(progress bool) {
 	r.failures = 0
+	if r.standing {
+		r.standing = false
+		r.emit(Event{Kind: EventLeading})
+	}
+	if progress {
+		r.barren = 0
+	}
+	if r.due > r.now {
+		r.rest()
+		return
+	}
+	r.phase = phaseRenew
+	if !progress {
+		r.stall()
+	}
+}
+
+// stall slows down rounds without progress.
+func (r *Runner) stall() {
+	const free = 3
+	if r.barren++; r.barren > free {
+		r.wait(min(firstRetryTime<<min(r.barren-free-1, 10), sliceTime))
+	}
+}
+
+// rest sleeps until the least of the next due-at, the renewal and the poll
+// (L7).
+func (r *Runner) rest() {
 	renewal := r.lease.ExpiresAt.Add(-2 * r.ttlMS / 3)
 	if r.lease.ExpiresAt == store.MaxInstant { // cut short by the end of time
 		renewal = r.now + (store.MaxInstant-r.now+1)/2
@@ -338,13 +387,25 @@ func (r *Runner) rest() {
 	r.rested, r.wake = r.engine.now(), r.hostNow+(wake-r.now)
 }
 
+// clockSlackMS is how far the store's clock may go back and forth without being
+// said to have gone back: less than the shortest interval, so that no cursor
+// can be ahead by it.
+const clockSlackMS = 1000
+
 // read takes note of the store's clock. When it has gone back, the schedules
-// are inspected before the next look (T11).
+// are inspected before the next look (T11), from the first one on if it is
+// further back than an inspection under way has seen.
 func (r *Runner) read(now store.Instant) {
-	if now < r.now {
+	if r.inspecting {
+		if now < r.low {
+			r.startInspection()
+		}
+		r.low = min(r.low, now)
+	} else if now < r.high-clockSlackMS {
 		r.startInspection()
+		r.low = now
 	}
-	r.now, r.hostNow = now, r.engine.now()
+	r.now, r.high, r.hostNow = now, max(r.high, now), r.engine.now()
 }
 
 // failed deals with a store error: it is retried from the renewal (R1, R3)

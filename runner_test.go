@@ -64,7 +64,7 @@ func TestRunnerPhases(t *testing.T) {
 			r.schedule("t", "@every 10s", tickonce.ScheduleOptions{})
 			r.tick(10 * time.Second)
 			w.take()
-		}, 9999 * time.Millisecond, "renew schedules renew schedules due", 20 * time.Second, nil},
+		}, 8999 * time.Millisecond, "renew acquire schedules renew schedules due", 20 * time.Second, nil},
 		{"a store error: begun again from the renewal after 100 ms", func(_ *rig, w *wire) {
 			w.lose = first(1, faultstore.Due, faultstore.LoseRequest)
 		}, 10 * time.Second, lookAgain, 10*time.Second + 100*time.Millisecond, nil},

@@ -246,26 +246,31 @@ func (o TxOutbox) Enqueue(payload []byte, opts OutboxOptions) (*TxJob, error) {
 }
 
 // Ack stages [Job.Ack].
-func (tx *Tx) Ack(j *Job) error { return tx.settle(j, j.ack()) }
+func (tx *Tx) Ack(j *Job) error { return tx.settle(j, func() store.Settle { return j.ack() }) }
 
 // Retry stages [Job.Retry].
-func (tx *Tx) Retry(j *Job, cause error) error { return tx.settle(j, j.retry(cause, -1)) }
+func (tx *Tx) Retry(j *Job, cause error) error {
+	return tx.settle(j, func() store.Settle { return j.retry(cause, -1) })
+}
 
 // Fail stages [Job.Fail].
-func (tx *Tx) Fail(j *Job, cause error) error { return tx.settle(j, j.fail(cause)) }
+func (tx *Tx) Fail(j *Job, cause error) error {
+	return tx.settle(j, func() store.Settle { return j.fail(cause) })
+}
 
 // settle stages the end of a claim. Whether the claim is the live one shows at
 // the commit, but for a job that this transaction has ended already.
-func (tx *Tx) settle(j *Job, s store.Settle) error {
+func (tx *Tx) settle(j *Job, end func() store.Settle) error {
 	switch {
 	case tx.done:
 		return ErrTxDone
-	case j.engine != tx.engine:
-		return &OptionError{Option: "job", Problem: "is of another engine"}
+	case j == nil || j.engine != tx.engine:
+		return &OptionError{Option: "job", Problem: "is none of this engine"}
 	case tx.ends[j.ID]:
 		return ErrClaimLost
 	}
 	tx.ends[j.ID] = true
+	s := end()
 	tx.batch.Settles = append(tx.batch.Settles, s)
 	tx.claims = append(tx.claims, j)
 	tx.events = append(tx.events, j.settled(0, s, true))

@@ -160,13 +160,26 @@ func (s *Store) commit() error {
 	if s.journal != nil && c.recorded(s.last) {
 		c.last.record++
 		s.rec = appendRecord(s.rec[:0], c)
-		if err := s.journal.Append(s.rec); err != nil {
-			s.discard()
+		if err := s.append(); err != nil {
 			return err
 		}
 	}
 	s.apply()
 	return nil
+}
+
+// append gives the record to the journal. If it fails, or panics, what is
+// staged is forgotten.
+func (s *Store) append() (err error) {
+	appended := false
+	defer func() {
+		if !appended {
+			s.discard()
+		}
+	}()
+	err = s.journal.Append(s.rec)
+	appended = err == nil
+	return err
 }
 
 // apply makes the staged changes. A call and the replay of its record both

@@ -100,6 +100,7 @@ func (d *dueIndex) fill(now store.Instant, want int) {
 		d.head++
 	}
 	if d.inRun == 0 {
+		clear(d.run)
 		d.run, d.head, d.bound = d.run[:0], 0, math.MinInt64
 	}
 	old, bound := len(d.run), d.bound

@@ -1,6 +1,7 @@
 package memengine
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -220,3 +221,42 @@ func TestD6TheSchedulersLeaseIsNoRecordButItsTerm(t *testing.T) {
 	require.True(t, released)
 	require.Equal(t, acquired, j.Bytes())
 }
+
+// A journal or a clock that panics leaves the store as it was, and open to
+// the next call.
+func TestD2R5APanicChangesNothing(t *testing.T) {
+	c := &clock{now: 5}
+	var j MemJournal
+	panics := false
+	now := func() store.Instant {
+		if panics {
+			panic("no clock")
+		}
+		return c.read()
+	}
+	s := newStore(now, store.Limits{}, journalFunc(func(record []byte) error {
+		if bytes.Contains(record, []byte("poison")) {
+			panic("no disk")
+		}
+		return j.Append(record)
+	}))
+	insert := func(payload string) error {
+		_, err := s.Commit(ctx, &store.Batch{Inserts: []store.Insert{{Queue: "q", Payload: []byte(payload), Stamps: stamps, RunAt: store.None}}})
+		return err
+	}
+	require.NoError(t, insert("first"))
+	before := snapshot(t, s)
+	require.PanicsWithValue(t, "no disk", func() { _ = insert("poison") })
+	require.Equal(t, before, snapshot(t, s))
+	panics = true
+	require.PanicsWithValue(t, "no clock", func() { _ = insert("second") })
+	panics = false
+	require.NoError(t, insert("third"))
+	checkIndexes(t, s, c.now)
+	twin, _ := restored(t, c, "", string(j.Bytes()), nil)
+	require.Equal(t, snapshot(t, s), snapshot(t, twin))
+}
+
+type journalFunc func(record []byte) error
+
+func (f journalFunc) Append(record []byte) error { return f(record) }

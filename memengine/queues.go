@@ -10,10 +10,10 @@ import (
 //
 // A pending or claimed job that can be handed out one day, that is with
 // ReadyAt < DoomedAt, is in waiting or in come, according to whether its
-// ReadyAt has come; the first of both is the queue's NextClaimAt. Those in come
-// are in ready as well, in the order of claims, until a claim finds them
-// doomed. Each claim first puts this right for its now (K4). Every job with a
-// DoomedAt is in doom.
+// ReadyAt has come. Those in come are in ready as well, in the order of claims,
+// until a claim finds them doomed. Each claim first puts this right for its now
+// (K4). Every job with a DoomedAt is in doom. The first of waiting, come and
+// doom is the queue's NextClaimAt.
 type queue struct {
 	store.Queue // NextClaimAt is not kept up
 
@@ -110,6 +110,9 @@ func (q *queue) nextClaimAt() store.Instant {
 	if j := q.come.top(); j != nil {
 		at = min(at, j.ReadyAt())
 	}
+	if j := q.doom.top(); j != nil {
+		at = min(at, j.DoomedAt())
+	}
 	return at
 }
 
@@ -147,14 +150,7 @@ func (q *queue) turn(j *job, next *store.Job) {
 // judge puts the jobs where they belong at now.
 func (q *queue) judge(now store.Instant) {
 	if now < q.passed { // the clock has stepped back
-		q.passed = store.MinInstant
-		come := q.come.rows
-		q.come.rows = nil
-		for _, j := range come {
-			j.come = 0
-			q.ready.remove(j)
-			q.waiting.push(j)
-		}
+		q.takeBack(now)
 	}
 	for j := q.waiting.top(); j != nil && j.ReadyAt() <= now; j = q.waiting.top() {
 		q.waiting.pop()
@@ -162,6 +158,32 @@ func (q *queue) judge(now store.Instant) {
 		q.ready.push(j)
 		q.passed = max(q.passed, j.ReadyAt())
 	}
+}
+
+// takeBack undoes what came after now, and leaves the rest where it is.
+func (q *queue) takeBack(now store.Instant) {
+	q.passed = store.MinInstant
+	come := q.come.rows
+	q.come.rows = come[:0] // filled up again no faster than come is read
+	for _, j := range come {
+		j.come = 0
+		ready, doomed := j.ReadyAt(), j.DoomedAt()
+		if ready > now {
+			q.ready.remove(j)
+			q.waiting.push(j)
+			continue
+		}
+		q.come.push(j)
+		q.passed = max(q.passed, ready)
+		switch {
+		case q.ready.has(j):
+		case now < doomed:
+			q.ready.push(j)
+		default:
+			q.passed = max(q.passed, doomed)
+		}
+	}
+	clear(come[len(q.come.rows):])
 }
 
 // nextReady takes out the first job in the order of claims, or answers nil.

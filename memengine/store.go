@@ -70,5 +70,13 @@ func (s *Store) enter(ctx context.Context) (store.Instant, error) {
 		return 0, err
 	}
 	s.mu.Lock()
-	return s.now(), nil
+	read := false
+	defer func() {
+		if !read { // the clock panicked
+			s.mu.Unlock()
+		}
+	}()
+	now := s.now()
+	read = true
+	return now, nil
 }

@@ -247,8 +247,8 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 				keys++
 				require.Same(t, j, q.keys[j.Key])
 			}
+			next = min(next, j.ReadyAt(), j.DoomedAt())
 			if j.ReadyAt() < j.DoomedAt() {
-				next = min(next, j.ReadyAt())
 				require.True(t, q.waiting.has(j) != q.come.has(j))
 			}
 			require.Equal(t, j.DoomedAt() != store.None, q.doom.has(j))

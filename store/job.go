@@ -165,10 +165,11 @@ type Queue struct {
 	Requeued  int64 // dead jobs that were inserted anew
 	Purged    int64 // dead jobs that were removed
 
-	// NextClaimAt is the least ReadyAt among the jobs that are not doomed by
-	// then (ReadyAt < DoomedAt); None without any. So a waiter that sleeps
-	// until it is never parked past a claimable job (QU10); the instant may
-	// lie in the past.
+	// NextClaimAt is the least instant at which a claim would hand out a job
+	// of the queue, or bury one: the least ReadyAt and DoomedAt of its pending
+	// and claimed jobs; None without any. So a waiter that sleeps until it is
+	// never parked past a claimable job (QU10), and no job waits for ever for
+	// its burial; the instant may lie in the past.
 	NextClaimAt Instant
 }
 

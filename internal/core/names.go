@@ -70,6 +70,7 @@ func nameProblem(name string) string {
 // CleanText makes a text fit to be kept: valid UTF-8, without NUL, at most
 // limit bytes, cut between characters.
 func CleanText(s string, limit int) string {
+	s = s[:min(len(s), limit+utf8.UTFMax)] // what is cleaned never gets shorter
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}

@@ -1,0 +1,11 @@
+package tickonce
+
+// RowsKept is how many rows the runner holds on to.
+func RowsKept(r *Runner) (n int) {
+	for i := range r.rows {
+		if r.rows[i].ID != 0 {
+			n++
+		}
+	}
+	return n
+}
