@@ -163,27 +163,26 @@ func (q *queue) judge(now store.Instant) {
 // takeBack undoes what came after now, and leaves the rest where it is.
 func (q *queue) takeBack(now store.Instant) {
 	q.passed = store.MinInstant
-	come := q.come.rows
-	q.come.rows = come[:0] // filled up again no faster than come is read
-	for _, j := range come {
-		j.come = 0
+	var back []*job
+	for _, j := range q.come.rows {
 		ready, doomed := j.ReadyAt(), j.DoomedAt()
-		if ready > now {
-			q.ready.remove(j)
-			q.waiting.push(j)
-			continue
-		}
-		q.come.push(j)
-		q.passed = max(q.passed, ready)
 		switch {
+		case ready > now:
+			back = append(back, j)
+			continue
 		case q.ready.has(j):
 		case now < doomed:
 			q.ready.push(j)
 		default:
 			q.passed = max(q.passed, doomed)
 		}
+		q.passed = max(q.passed, ready)
 	}
-	clear(come[len(q.come.rows):])
+	for _, j := range back {
+		q.come.remove(j)
+		q.ready.remove(j)
+		q.waiting.push(j)
+	}
 }
 
 // nextReady takes out the first job in the order of claims, or answers nil.
