@@ -113,6 +113,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"engine clock-repair=x":                     `21: found "x", want one of hold, rearm`,
 		"start":                                     `6: found the end of the line, want ` + instantForm,
 		"start x=y":                                 `7: found "x=y", want ` + instantForm,
+		"start 9999-12-31T23:59:59.999-23:59":       `7: found "9999-12-31T23:59:59.999-23:59", want a time in whole milliseconds such as 2026-03-29T00:30:00Z, in the years 0000 to 9999 in UTC`,
 		"start 2026-03-29T00:30:00Z later":          `28: found "later", want none`,
 		"queue":                                     `6: found the end of the line, want the name of a queue`,
 		"queue mial workers=1":                      `7: found "mial", want the queue of a schedule: mail; did you mean "mail"?`,

@@ -213,3 +213,13 @@ func TestRunRefusesAnInvalidScenario(t *testing.T) {
 	var mistakes *Mistakes
 	require.ErrorAs(t, err, &mistakes)
 }
+
+// A handler that overruns the longest visibility takes for ever, not no time.
+func TestAnOverrunIsNeverShort(t *testing.T) {
+	s, err := Parse("", "simulate v1\nrun 10m\nschedule a every=1m queue=q handler=slow visibility=60000d\n")
+	require.NoError(t, err)
+	r, err := Run(s)
+	require.NoError(t, err)
+	require.Zero(t, r.Queues[0].Done)
+	require.EqualValues(t, 1, r.Queues[0].Claimed)
+}

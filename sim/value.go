@@ -170,7 +170,10 @@ func (v instantValue) parse(text string) *refusal {
 	if err != nil || t.Nanosecond()%int(time.Millisecond) != 0 || t.IsZero() || strings.Contains(text, ",") {
 		return refuse(text, instantForm)
 	}
-	*v.t = t.UTC()
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 { // what RFC 3339 can write
+		return refuse(text, instantForm+", in the years 0000 to 9999 in UTC")
+	}
+	*v.t = t
 	return nil
 }
 

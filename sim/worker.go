@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -146,7 +147,8 @@ func (w *worker) wake(t store.Instant) {
 
 // handle draws how long the handler of the job takes, and whether it fails.
 func (w *world) handle(job *tickonce.Job) (takes time.Duration, fails bool) {
-	overrun := 2 * job.Deadline.Sub(timeOf(w.shown()))
+	visibility := job.Deadline.Sub(timeOf(w.shown()))
+	overrun := visibility + min(visibility, math.MaxInt64-visibility)
 	handler := w.truth.named[job.Schedule].scenario.Handler
 	takes = w.draws.handlerTakes.within(handler.Takes)
 	switch handler.Kind {
