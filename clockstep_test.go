@@ -590,3 +590,39 @@ func TestL5TheZeroTimeIsNoEnd(t *testing.T) {
 		require.NoError(t, r.runner.Stop(r.ctx))
 	})
 }
+
+// K5: a host's clock that steps back while the tick is written does not put
+// the runner to sleep for the size of the step: the store's clock is right.
+func TestK5AHostThatStepsBackDuringTheWriteDoesNotOversleep(t *testing.T) {
+	hosts := &clock{}
+	r := newRig(t, tickonce.Config{Poll: -1})
+	hosts.ms.Store(int64(instant(0)))
+	config := r.Config()
+	config.Clock = hosts
+	r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+	stepBack := false
+	engine, err := tickonce.New(faultstore.New(r.store, func(op faultstore.Op) faultstore.Verdict {
+		if stepBack && op.Method == faultstore.Advance {
+			hosts.ms.Store(hosts.ms.Load() - time.Hour.Milliseconds())
+		}
+		return faultstore.Pass
+	}), config)
+	require.NoError(t, err)
+	runner, fires := engine.NewRunner(), 0
+	for second := range 60 {
+		stepBack = second == 10
+		for range 10 {
+			next, report, err := runner.Step(r.ctx)
+			require.NoError(t, err)
+			for range report.Fires() {
+				fires++
+			}
+			if next.After(hosts.Now()) {
+				break
+			}
+		}
+		r.at(time.Duration(second+1) * time.Second)
+		hosts.ms.Add(1000)
+	}
+	require.Equal(t, 5, fires)
+}

@@ -105,7 +105,7 @@ func (e *Engine) NewRunner() *Runner {
 // Step makes at most one store call and returns when to be called next, on the
 // host's clock, which is now or the past when there is more to do. It may be
 // called sooner, as after a schedule was added; too soon it does nothing. The
-// report tells what the step did and is good until the next one.
+// report tells what the step did and is good until the next one, or [Runner.Stop].
 //
 // A host that also works the queues has two wakes, this one and
 // [Engine.NextClaimAt] of each queue.
@@ -188,13 +188,13 @@ func (r *Runner) wait(d time.Duration) {
 
 // Stop ends the run and releases the lease (L5). It returns nil: if the
 // release fails, the lease lapses. After the end it does nothing and returns
-// what the run ended with.
+// what the run ended with. It is not to be called by an observer of the run.
 func (r *Runner) Stop(ctx context.Context) error {
 	if r.phase == phaseEnded {
 		return r.err
 	}
 	if r.lease.Term != 0 {
-		r.report.Phase = PhaseRelease
+		r.report = Report{runner: r, Phase: PhaseRelease}
 		_, _ = r.engine.store.Release(ctx, r.lease)
 		r.lease = store.Lease{}
 	}
@@ -384,7 +384,7 @@ func (r *Runner) rest() {
 		wake, r.polls = poll, true
 	}
 	r.phase = phaseRest
-	r.rested, r.wake = r.engine.now(), r.hostNow+(wake-r.now)
+	r.rested, r.wake = r.hostNow, r.hostNow+(wake-r.now)
 }
 
 // clockSlackMS is how far the store's clock may go back and forth without being
