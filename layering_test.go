@@ -165,7 +165,7 @@ func TestLayeringPlaces(t *testing.T) {
 	} {
 		require.Len(t, places(text), 1, text)
 	}
-	require.Empty(t, places("internal/tmp/home.go and https://go.dev/root/"))
+	require.Empty(t, places("internal/tmp/main.go and https://go.dev/tmp/"))
 }
 
 var registries = [][]string{
