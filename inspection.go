@@ -30,13 +30,10 @@ func (r *Runner) inspect(ctx context.Context) {
 		return
 	}
 	r.used = max(r.used, n)
-	if from := r.inspected; from != "" {
-		if r.read(now); r.inspected != from {
-			r.phase = phaseRenew // begins anew: the pages before were judged by a later now
-			return
-		}
-	} else {
-		r.read(now)
+	from := r.inspected
+	if r.read(now); r.inspected != from {
+		r.phase = phaseRenew // begins anew: the pages before were judged by a later now
+		return
 	}
 	rearm := r.engine.config.ClockRepair == RepairRearm
 	r.repairs.Puts = r.repairs.Puts[:0]

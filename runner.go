@@ -27,7 +27,8 @@ import (
 //
 // A store error in any phase leads back to renew (without a lease: contend)
 // after 100, 200 and 400 ms; the next one ends the runner, with its lease left
-// to lapse (R8), or makes it stand by.
+// to lapse (R8), or makes it stand by. Rounds that find something due and move
+// nothing slow down to one a second after the third (L7).
 type Runner struct {
 	engine *Engine
 	owner  string
@@ -341,9 +342,8 @@ func (r *Runner) write(ctx context.Context) {
 	r.ticked(moved)
 }
 
-// ticked ends a tick (R6). The next one comes at once if more is due, but for
-// a store that lets no progress be made: a round or two of that are a race,
-// more are a fault of the store's.
+// ticked ends a tick (R6). The next one comes at once if more is due, unless
+// the store lets no progress be made.
 func (r *Runner) ticked(progress bool) {
 	r.failures = 0
 	if r.standing {
@@ -363,7 +363,8 @@ func (r *Runner) ticked(progress bool) {
 	}
 }
 
-// stall slows down rounds without progress.
+// stall slows down rounds without progress: a few of them are races, more are
+// a fault of the store's.
 func (r *Runner) stall() {
 	const free = 3
 	if r.barren++; r.barren > free {
