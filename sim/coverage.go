@@ -20,6 +20,9 @@ const (
 	renewalLostYetKept
 	claimReclaimed
 	ackRefused
+	duplicateAckRefused
+	heartbeatRefused
+	handlerPanicked
 	deadLetter
 	unknownApplied
 	unknownNotApplied
@@ -44,6 +47,9 @@ var catalogue = [marks]struct{ id, about string }{
 	renewalLostYetKept:    {"renewal-lost-yet-kept", "a renewal failed and the lease was kept"},
 	claimReclaimed:        {"claim-reclaimed", "a lapsed claim was handed out again"},
 	ackRefused:            {"ack-refused", "a late worker's ack was refused"},
+	duplicateAckRefused:   {"duplicate-ack-refused", "a second ack was refused, and nothing changed"},
+	heartbeatRefused:      {"heartbeat-refused", "a handler's heartbeat was refused because its claim was lost"},
+	handlerPanicked:       {"handler-panicked", "a handler panicked, and nobody settled its claim"},
 	deadLetter:            {"dead-letter", "a job died"},
 	unknownApplied:        {"unknown-applied", "a call failed although the store had done it"},
 	unknownNotApplied:     {"unknown-not-applied", "a call failed and the store had not done it"},

@@ -65,10 +65,12 @@
 //	queue     NAME workers=N
 //	schedule  NAME every=SPEC queue=NAME catch-up=all|latest|grace|none
 //	          anchor=T handler=H priority=N expires=D visibility=D attempts=N
-//	          backoff=D payload=TEXT
+//	          backoff=D heartbeat=D payload=TEXT
 //
 // where every=5m stands for the spec "@every 5m", and H is ok, ok:D, ok:D..D,
-// fail, fail:P, fail:P:D..D or slow, which takes twice the claim's visibility.
+// fail, fail:P, fail:P:D..D, panic, panic:P, panic:P:D..D or slow, which takes
+// twice the claim's visibility. When a handler panics, its worker goes on and
+// nobody settles the claim.
 //
 // The lines of what goes wrong. D is counted from the start; a fault that has
 // a key for= may be written during D..D instead:
@@ -80,6 +82,12 @@
 //	at D      store error-burst applied=yes|no|unknown for=D p=P
 //	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      handler failing for=D p=P schedule=NAME queue=NAME
+//	at D      handler panicking for=D p=P schedule=NAME queue=NAME
+//	at D      queue late-ack for=D takes=D..D p=P schedule=NAME queue=NAME
+//	at D      queue duplicate-ack for=D takes=D..D p=P schedule=NAME queue=NAME
+//
+// An ack stands for a retry, too. A late one is sent so much later, while the
+// worker goes on; a duplicate is sent a second time, so much later.
 //
 // The lines of what must come of it:
 //
@@ -133,6 +141,9 @@
 //	renewal-lost-yet-kept     a renewal failed and the lease was kept
 //	claim-reclaimed           a lapsed claim was handed out again
 //	ack-refused               a late worker's ack was refused
+//	duplicate-ack-refused     a second ack was refused, and nothing changed
+//	heartbeat-refused         a handler's heartbeat was refused because its claim was lost
+//	handler-panicked          a handler panicked, and nobody settled its claim
 //	dead-letter               a job died
 //	unknown-applied           a call failed although the store had done it
 //	unknown-not-applied       a call failed and the store had not done it

@@ -63,8 +63,10 @@ func (w *world) beginFault(i int) {
 		}
 	case FaultStoreErrors:
 		w.storeFaults = append(w.storeFaults, i)
-	case FaultHandlerSlow, FaultHandlerFails:
+	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
 		w.handlerFaults = append(w.handlerFaults, i)
+	case FaultLateAck, FaultDuplicateAck:
+		w.ackFaults = append(w.ackFaults, i)
 	}
 	w.at(w.now.Add(f.For.Milliseconds()), event{kind: faultEnds, index: int32(i)})
 }
@@ -79,8 +81,10 @@ func (w *world) endFault(i int) {
 		w.jump(i, -f.By.Milliseconds())
 	case FaultStoreErrors:
 		w.storeFaults = without(w.storeFaults, i)
-	case FaultHandlerSlow, FaultHandlerFails:
+	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
 		w.handlerFaults = without(w.handlerFaults, i)
+	case FaultLateAck, FaultDuplicateAck:
+		w.ackFaults = without(w.ackFaults, i)
 	}
 }
 

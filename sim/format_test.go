@@ -104,13 +104,14 @@ var schedules = rapid.Custom(func(t *rapid.T) Schedule {
 		CatchUp:  rapid.SampledFrom([]CatchUp{CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone}).Draw(t, "catch-up"),
 		Anchor:   instants.Draw(t, "anchor"),
 		Priority: rapid.Int16().Draw(t, "priority"), Expires: span0.Draw(t, "expires"), Visibility: span0.Draw(t, "visibility"),
+		Heartbeat:   span0.Draw(t, "heartbeat"),
 		MaxAttempts: rapid.IntRange(0, math.MaxInt32).Draw(t, "attempts"), BaseBackoff: within(t, "backoff", time.Millisecond, time.Hour),
 	}
 	if payload := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "payload"); len(payload) > 0 {
 		s.Payload = payload
 	}
-	switch s.Handler.Kind = rapid.SampledFrom([]HandlerKind{HandlerSucceeds, HandlerFails, HandlerOverruns}).Draw(t, "handler"); s.Handler.Kind {
-	case HandlerFails:
+	switch s.Handler.Kind = rapid.SampledFrom([]HandlerKind{HandlerSucceeds, HandlerFails, HandlerOverruns, HandlerPanics}).Draw(t, "handler"); s.Handler.Kind {
+	case HandlerFails, HandlerPanics:
 		s.Handler.Fails = PPM(rapid.Int32Range(0, int32(Always)).Draw(t, "p"))
 		fallthrough
 	case HandlerSucceeds:
@@ -159,12 +160,12 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		if maybe {
 			f.For = lasting
 		}
-	case FaultHandlerSlow:
-		if maybe {
+	case FaultHandlerSlow, FaultLateAck, FaultDuplicateAck:
+		if maybe || f.Kind == FaultLateAck {
 			f.Takes = Span{0, span1.Draw(t, "takes")}
 		}
 		fallthrough
-	case FaultHandlerFails:
+	case FaultHandlerFails, FaultHandlerPanics:
 		f.Schedule = of.Name
 		if maybe {
 			f.Schedule, f.Queue = "", of.Queue
@@ -250,7 +251,7 @@ func TestValidate(t *testing.T) {
 		"ok that fails":          {func(s *Scenario) { s.Schedules[0].Handler.Fails = 5 }, `found "0.000005", want a handler`},
 		"slow by so much":        {func(s *Scenario) { s.Schedules[0].Handler = Handler{Kind: HandlerOverruns, Takes: Span{1e9, 1e9}} }, `found "1s", want a handler`},
 		"a span upside down":     {func(s *Scenario) { s.Schedules[0].Handler.Takes = Span{2e9, 1e9} }, `found "2s..1s", want a`},
-		"no such handler":        {func(s *Scenario) { s.Schedules[0].Handler.Kind = 3 }, `found "3", want ok, `},
+		"no such handler":        {func(s *Scenario) { s.Schedules[0].Handler.Kind = 4 }, `found "4", want ok, `},
 		"more than always":       {func(s *Scenario) { s.Schedules[0].Handler = Handler{Kind: HandlerFails, Fails: Always + 1} }, `found "1000001ppm"`},
 		"no kind of fault":       {func(s *Scenario) { s.Faults[0].Kind = 0 }, `found "fault-0", want one of down`},
 		"no such kind of fault":  {func(s *Scenario) { s.Faults[0].Kind = 99 }, `found "fault-99", want one of down`},

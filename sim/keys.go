@@ -63,6 +63,7 @@ var scheduleKeys = []key[Schedule]{
 	}},
 	{"anchor", func(s *Schedule) value { return instantValue{&s.Anchor} }},
 	{"handler", func(s *Schedule) value { return handlerValue{&s.Handler} }},
+	{"heartbeat", func(s *Schedule) value { return durationValue{d: &s.Heartbeat} }},
 	{"priority", func(s *Schedule) value {
 		return numberValue[int16]{n: &s.Priority, least: math.MinInt16, most: math.MaxInt16}
 	}},
@@ -105,12 +106,15 @@ var faultRules = [...]struct {
 	must  []string
 	may   []string
 }{
-	FaultDown:         {"down", []string{forKey}, []string{"runner"}},
-	FaultCrash:        {"crash", nil, []string{"restart", "runner", afterKey}},
-	FaultClockJump:    {"clock-jump", []string{"by"}, []string{forKey}},
-	FaultStoreErrors:  {"store error-burst", []string{"applied", forKey}, []string{"p"}},
-	FaultHandlerSlow:  {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
-	FaultHandlerFails: {"handler failing", []string{forKey}, []string{"p", "schedule", "queue"}},
+	FaultDown:          {"down", []string{forKey}, []string{"runner"}},
+	FaultCrash:         {"crash", nil, []string{"restart", "runner", afterKey}},
+	FaultClockJump:     {"clock-jump", []string{"by"}, []string{forKey}},
+	FaultStoreErrors:   {"store error-burst", []string{"applied", forKey}, []string{"p"}},
+	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
+	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"p", "schedule", "queue"}},
+	FaultHandlerPanics: {"handler panicking", []string{forKey}, []string{"p", "schedule", "queue"}},
+	FaultLateAck:       {"queue late-ack", []string{"takes", forKey}, []string{"p", "schedule", "queue"}},
+	FaultDuplicateAck:  {"queue duplicate-ack", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
 }
 
 // faultWords are the words of the kinds, from [FaultDown] on.

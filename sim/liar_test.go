@@ -23,6 +23,7 @@ type liar struct {
 	advance   func(store.Store, *store.Tick) (bool, error)
 	claim     func(store.Store, string, []store.Job) (store.Claim, error)
 	settle    func(store.Store, []store.Settle, []bool) (store.Instant, error)
+	extend    func(store.Store, []store.Extend, []store.Instant) (store.Instant, error)
 	acquire   func(store.Store, string, string, int64) (store.Grant, error)
 	renew     func(store.Store, store.Lease, int64) (store.Grant, error)
 	commit    func(store.Store, *store.Batch) (store.Committed, error)
@@ -75,6 +76,13 @@ func (l liar) Settle(ctx context.Context, s []store.Settle, out []bool) (store.I
 		return l.settle(l.Store, s, out)
 	}
 	return l.Store.Settle(ctx, s, out)
+}
+
+func (l liar) Extend(ctx context.Context, e []store.Extend, out []store.Instant) (store.Instant, error) {
+	if l.extend != nil {
+		return l.extend(l.Store, e, out)
+	}
+	return l.Store.Extend(ctx, e, out)
 }
 
 func (l liar) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (store.Grant, error) {
@@ -179,6 +187,17 @@ engine standby=yes
 run 2h
 queue q workers=2
 schedule a every=1h queue=q handler=slow visibility=1m
+`
+	beatenJobs = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1h queue=q handler=slow visibility=1m heartbeat=70s
+`
+	doubledAcks = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q handler=ok:1s
+during 10m..20m queue duplicate-ack takes=1s..5m
 `
 	twoRunners = `simulate v1
 engine standby=yes runners=2
@@ -406,6 +425,32 @@ func TestChecksHaveTeeth(t *testing.T) {
 				for i := range out {
 					out[i] = true
 				}
+				return now, err
+			}},
+		},
+		{
+			lie: "a refused ack changes something", fails: staleToken, text: doubledAcks,
+			below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+				now, err := s.Settle(ctx, settles, out)
+				if !out[0] {
+					_, err = s.Acquire(ctx, "trace", "liar", minute)
+				}
+				return now, err
+			}},
+		},
+		{
+			lie: "a lapsed claim is extended", fails: staleToken, text: beatenJobs,
+			below: liar{extend: func(s store.Store, extends []store.Extend, out []store.Instant) (store.Instant, error) {
+				now := shownBy(s)
+				out[0] = now.Add(extends[0].ForMS)
+				return now, nil
+			}},
+		},
+		{
+			lie: "an extension is shorter than was asked for", fails: staleToken, text: strings.ReplaceAll(beatenJobs, "70s", "50s"),
+			below: liar{extend: func(s store.Store, extends []store.Extend, out []store.Instant) (store.Instant, error) {
+				now, err := s.Extend(ctx, extends, out)
+				out[0]--
 				return now, err
 			}},
 		},

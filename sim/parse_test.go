@@ -95,8 +95,8 @@ func mistakesOf(t *testing.T, lines ...string) []string {
 func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	const (
 		directives = "one of engine, start, run, queue, schedule, at, during, expect"
-		faults     = "one of down, crash, clock-jump, store error-burst, handler slow, handler failing"
-		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, priority=, expires=, visibility=, attempts=, backoff=, payload="
+		faults     = "one of down, crash, clock-jump, store error-burst, handler slow, handler failing, handler panicking, queue late-ack, queue duplicate-ack"
+		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, priority=, expires=, visibility=, attempts=, backoff=, payload="
 		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK"
 	)
 	for line, want := range map[string]string{

@@ -48,7 +48,9 @@ func drawScenario(seed uint64) Scenario {
 			BaseBackoff: drawn(d, "backoff", 0, 5*second),
 			Expires:     drawn(d, "expires", 0, 0, 30*second, minute),
 			Handler: drawn(d, "handler", Handler{}, Handler{Takes: Span{0, 3 * second}},
-				Handler{Kind: HandlerFails, Fails: Always / 4}, Handler{Kind: HandlerOverruns}),
+				Handler{Kind: HandlerFails, Fails: Always / 4}, Handler{Kind: HandlerOverruns},
+				Handler{Kind: HandlerPanics, Fails: Always / 4, Takes: Span{0, 3 * second}}),
+			Heartbeat: drawn(d, "heartbeat", 0, 0, 4*second, 15*second),
 		})
 	}
 	s.Queues = []Queue{{Name: s.Schedules[0].Queue, Workers: 1 + d.n("workers", 3)}}
@@ -61,7 +63,7 @@ func drawScenario(seed uint64) Scenario {
 func (d drawer) fault(s *Scenario) Fault {
 	runners := s.Engine.Runners
 	f := Fault{
-		Kind: FaultDown + FaultKind(d.n("kind", int(FaultHandlerFails))),
+		Kind: FaultDown + FaultKind(d.n("kind", int(FaultDuplicateAck))),
 		At:   time.Duration(1+d.n("at", 90))*minute + drawn(d, "beside", 0, 0, -ms, ms, -second, second),
 		For:  drawn(d, "for", ms, second, 30*second, minute-ms, minute, minute+ms, 3*minute, 25*minute),
 	}
@@ -92,7 +94,10 @@ func (d drawer) fault(s *Scenario) Fault {
 	case FaultStoreErrors:
 		f.Applied = drawn(d, "applied", AppliedNo, AppliedYes, AppliedUnknown)
 		f.Chance = drawn(d, "chance", 0, Always/10, Always/2)
-	case FaultHandlerSlow, FaultHandlerFails:
+	case FaultLateAck, FaultDuplicateAck:
+		f.Takes = drawn(d, "later", Span{0, ms}, Span{0, 5 * second}, Span{0, 90 * second})
+		fallthrough
+	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
 		f.Chance = drawn(d, "chance", 0, Always/10, Always/2)
 	}
 	return f

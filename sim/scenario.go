@@ -91,7 +91,8 @@ type Schedule struct {
 	MaxAttempts int
 	BaseBackoff time.Duration
 
-	Handler Handler
+	Handler   Handler
+	Heartbeat time.Duration // how often a running handler extends its claim; 0: never
 }
 
 // CatchUp is a schedule's catch-up policy (T14).
@@ -109,7 +110,7 @@ const (
 type Handler struct {
 	Kind  HandlerKind
 	Takes Span // unless it overruns
-	Fails PPM  // of HandlerFails: how likely, 0: always. Otherwise the run succeeds
+	Fails PPM  // of HandlerFails and HandlerPanics: how likely, 0: always. Otherwise the run succeeds
 }
 
 // HandlerKind is how a handler ends.
@@ -119,7 +120,8 @@ type HandlerKind uint8
 const (
 	HandlerSucceeds HandlerKind = iota
 	HandlerFails
-	HandlerOverruns // succeeds after twice its visibility, without a heartbeat: too late
+	HandlerOverruns // succeeds after twice its visibility: without a heartbeat too late
+	HandlerPanics   // and nobody settles its claim
 )
 
 // Span is a range of durations, both ends included; what lies in it is drawn.
@@ -143,9 +145,9 @@ type Fault struct {
 	Chance   PPM           // 0: always
 	Applied  Applied       // of FaultStoreErrors
 	Restart  Restart       // of FaultCrash
-	Takes    Span          // of FaultHandlerSlow; zero: twice the visibility
-	Schedule string        // of the handlers' faults: whose jobs; "": any
-	Queue    string        // of the handlers' faults: whose jobs; "": any
+	Takes    Span          // of FaultHandlerSlow: how long, zero: twice the visibility; of the acks' faults: how much later
+	Schedule string        // of the handlers' and the acks' faults: of whose jobs; "": any
+	Queue    string        // of the same
 }
 
 // FaultKind is what kind of fault it is.
@@ -172,6 +174,17 @@ const (
 
 	// FaultHandlerFails: handlers that start fail, each by chance.
 	FaultHandlerFails
+
+	// FaultHandlerPanics: handlers that start panic, each by chance. The worker
+	// goes on, but nobody settles the claim.
+	FaultHandlerPanics
+
+	// FaultLateAck: when a handler has ended, its ack or retry is sent later, each
+	// by chance, while the worker goes on.
+	FaultLateAck
+
+	// FaultDuplicateAck: an ack or retry is sent twice, each by chance.
+	FaultDuplicateAck
 )
 
 // Applied says whether a store call that fails was done nevertheless.

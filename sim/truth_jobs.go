@@ -321,6 +321,32 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	}
 }
 
+// Extend watches [store.Store.Extend]: the live token alone moves the deadline,
+// and to now plus what was asked for (QU8).
+func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.Instant) (store.Instant, error) {
+	now, err := t.Store.Extend(ctx, extends, out)
+	if err != nil {
+		return now, err
+	}
+	for i := range extends {
+		e := &extends[i]
+		j, want := t.jobs[e.Job], store.None
+		held := j != nil && j.held(e.Attempt, now)
+		if held {
+			want = now.Add(e.ForMS)
+		}
+		if out[i] != want {
+			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d answered %d, not %d; its claim holds: %v", e.Attempt, out[i], want, held))
+		}
+		if held {
+			t.w.digest.Int(tagSettle, int64(want))
+			j.deadline = want
+			t.doom(e.Job, j)
+		}
+	}
+	return now, nil
+}
+
 // eachJob reads all jobs of the queue in id order.
 func (t *truth) eachJob(q *trueQueue, f func(*store.Job)) {
 	var page [64]store.Job

@@ -347,9 +347,9 @@ func (v spanValue) text() string {
 // handlerValue is a kind and what it needs, with colons between.
 type handlerValue struct{ h *Handler }
 
-var handlerWords = []string{HandlerSucceeds: "ok", HandlerFails: "fail", HandlerOverruns: "slow"}
+var handlerWords = []string{HandlerSucceeds: "ok", HandlerFails: "fail", HandlerOverruns: "slow", HandlerPanics: "panic"}
 
-const handlerForm = "ok, ok:2s, ok:1s..5s, fail, fail:30%, fail:30%:1s..5s or slow"
+const handlerForm = "ok, ok:2s, ok:1s..5s, fail, fail:30%, fail:30%:1s..5s, slow or panic, with what fail may have"
 
 func (v handlerValue) parse(text string) *refusal {
 	kind, rest, more := strings.Cut(text, ":")
@@ -358,7 +358,7 @@ func (v handlerValue) parse(text string) *refusal {
 		r.allowed = handlerForm
 		return r
 	}
-	if more && v.h.Kind == HandlerFails {
+	if more && (v.h.Kind == HandlerFails || v.h.Kind == HandlerPanics) {
 		first, after, both := strings.Cut(rest, ":")
 		r := chanceValue{&v.h.Fails}.parse(first)
 		switch {

@@ -18,9 +18,10 @@ import (
 //	claims  Claim               a job → works, when its handler ends · none → asks, now
 //	asks    NextClaimAt         an instant → sleeps until then · none → sleeps
 //	sleeps  none                → claims; a new job or a jump of the clock does that, too
-//	works   Ack, or Retry       → claims, now
+//	works   Heartbeat           → works, until the next one or its handler's end · refused → claims, now
+//	works   Ack, or Retry       → claims, now; without a call if the handler panicked, or its ack comes later
 //
-// A failed call is made again after 5 s.
+// A failed call is made again after 5 s, a heartbeat when the next one is due.
 type worker struct {
 	node  *node
 	index int
@@ -32,11 +33,21 @@ type worker struct {
 	wakes  store.Instant // while it sleeps; None: only if it is woken
 	idle   store.Instant // since when it has nothing to do, while it asks and sleeps
 	job    *tickonce.Job // while it works
-	fails  bool          // how its handler ends
-	unsure bool          // whether an earlier settlement was made
+	ends   ending        // how its handler does
+	endsAt store.Instant
+	unsure bool // whether an earlier settlement was made
 }
 
 type workerState uint8
+
+// ending is how a handler ends.
+type ending uint8
+
+const (
+	succeeds ending = iota
+	fails
+	panics
+)
 
 const (
 	away workerState = iota
@@ -68,7 +79,11 @@ func (w *worker) step() {
 	case asks:
 		w.ask()
 	case works:
-		w.settle()
+		if w.node.w.now < w.endsAt {
+			w.beat()
+		} else {
+			w.end()
+		}
 	default:
 		w.claim()
 	}
@@ -89,9 +104,55 @@ func (w *worker) claim() {
 		w.goOn(asks, world.now)
 	default:
 		var takes time.Duration
-		takes, w.fails = world.handle(job)
+		takes, w.ends = world.handle(job)
 		w.job, w.unsure = job, false
-		w.goOn(works, world.now.Add(takes.Milliseconds()))
+		w.endsAt = world.now.Add(takes.Milliseconds())
+		w.work()
+	}
+}
+
+// work lets the handler run until its next heartbeat or its end.
+func (w *worker) work() {
+	until := w.endsAt
+	if every := w.node.w.truth.named[w.job.Schedule].scenario.Heartbeat; every > 0 {
+		until = min(until, w.node.w.now.Add(every.Milliseconds()))
+	}
+	w.goOn(works, until)
+}
+
+// beat extends the claim. A handler that learns that its claim is lost gives
+// up.
+func (w *worker) beat() {
+	err := w.job.Heartbeat(ctx, 0)
+	lost := errors.Is(err, tickonce.ErrClaimLost)
+	w.node.w.coverage.sometimes(heartbeatRefused, lost)
+	if lost {
+		w.free()
+		return
+	}
+	w.check(err)
+	w.work()
+}
+
+// free makes the worker claim again.
+func (w *worker) free() {
+	w.job = nil
+	w.goOn(claims, w.node.w.now)
+}
+
+// end settles the claim when the handler has ended, or leaves that to others.
+func (w *worker) end() {
+	world := w.node.w
+	if !w.unsure {
+		world.coverage.sometimes(handlerPanicked, w.ends == panics)
+	}
+	switch {
+	case w.ends == panics:
+		w.free()
+	case !w.unsure && world.sendLater(w):
+		w.free()
+	default:
+		w.settle()
 	}
 }
 
@@ -111,14 +172,9 @@ func (w *worker) ask() {
 // settle ends the claim when the handler has returned. A failed call is made
 // again: the claim's token makes that safe.
 func (w *worker) settle() {
-	var err error
-	if w.fails {
-		err = w.job.Retry(ctx, errHandler)
-	} else {
-		err = w.job.Ack(ctx)
-	}
+	err := w.ends.settle(w.job)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
-	if !w.fails && !w.unsure {
+	if w.ends == succeeds && !w.unsure {
 		w.node.w.coverage.sometimes(ackRefused, lost)
 	}
 	if err != nil && !lost {
@@ -126,16 +182,28 @@ func (w *worker) settle() {
 		w.failed(err)
 		return
 	}
-	w.job = nil
-	w.goOn(claims, w.node.w.now)
+	w.free()
+}
+
+// settle tells the engine how the handler ended.
+func (e ending) settle(job *tickonce.Job) error {
+	if e == fails {
+		return job.Retry(ctx, errHandler)
+	}
+	return job.Ack(ctx)
 }
 
 // failed makes the call again later.
 func (w *worker) failed(err error) {
-	if !errors.Is(err, faultstore.ErrLost) {
+	w.check(err)
+	w.goOn(w.state, w.node.w.now.Add(errorBackoffMS))
+}
+
+// check refuses an error that is not a lost call's.
+func (w *worker) check(err error) {
+	if err != nil && !errors.Is(err, faultstore.ErrLost) {
 		w.node.w.fail(noError, "", fmt.Sprintf("%s of queue %q: %v", w.name, w.queue.row.Name, err))
 	}
-	w.goOn(w.state, w.node.w.now.Add(errorBackoffMS))
 }
 
 // wake makes a sleeping worker claim at t, or sooner.
@@ -145,33 +213,43 @@ func (w *worker) wake(t store.Instant) {
 	}
 }
 
-// handle draws how long the handler of the job takes, and whether it fails.
-func (w *world) handle(job *tickonce.Job) (takes time.Duration, fails bool) {
+// handle draws how long the handler of the job takes, and how it ends.
+func (w *world) handle(job *tickonce.Job) (takes time.Duration, ends ending) {
 	visibility := job.Deadline.Sub(timeOf(w.shown()))
 	overrun := visibility + min(visibility, math.MaxInt64-visibility)
 	handler := w.truth.named[job.Schedule].scenario.Handler
 	takes = w.draws.handlerTakes.within(handler.Takes)
 	switch handler.Kind {
-	case HandlerFails:
-		fails = handler.Fails == 0 || w.draws.handlerFails.happens(handler.Fails)
+	case HandlerFails, HandlerPanics:
+		if handler.Fails == 0 || w.draws.handlerFails.happens(handler.Fails) {
+			if ends = fails; handler.Kind == HandlerPanics {
+				ends = panics
+			}
+		}
 	case HandlerOverruns:
 		takes = overrun
 	}
 	for _, i := range w.handlerFaults {
 		f := &w.scenario.Faults[i]
-		if f.Schedule != "" && f.Schedule != job.Schedule || f.Queue != "" && f.Queue != job.Queue ||
-			f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
+		if !f.concerns(job) || f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++
 		switch {
 		case f.Kind == FaultHandlerFails:
-			fails = true
+			ends = max(ends, fails)
+		case f.Kind == FaultHandlerPanics:
+			ends = panics
 		case f.Takes == Span{}:
 			takes = overrun
 		default:
 			takes = w.draws.handlerSlow.within(f.Takes)
 		}
 	}
-	return takes, fails
+	return takes, ends
+}
+
+// concerns reports whether the fault is one of this job's.
+func (f *Fault) concerns(job *tickonce.Job) bool {
+	return (f.Schedule == "" || f.Schedule == job.Schedule) && (f.Queue == "" || f.Queue == job.Queue)
 }

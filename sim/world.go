@@ -36,6 +36,8 @@ type world struct {
 	faults        []faultState // in the scenario's order
 	storeFaults   []int        // those of store calls that are on
 	handlerFaults []int        // those of handlers that are on
+	ackFaults     []int        // those of acks that are on
+	sent          []sentAck    // acks that are on their way, and room for more
 	storeAway     int          // how many faults keep the store away
 	absences      []absence    // those that have begun
 	jumped        *Cost        // of the fault that moved the clock last
@@ -71,7 +73,7 @@ const sliceMS = 1000
 type event struct {
 	kind  eventKind
 	node  int32
-	index int32 // of a fault or a worker
+	index int32 // of a fault, a worker or an ack
 	// Of a node, a runner or a worker: void if it is not its epoch any more. Of
 	// a fault that begins: how many rounds of its instant's steps go first.
 	epoch int64
@@ -86,6 +88,7 @@ const (
 	nodeStarts  // node, epoch
 	runnerSteps // node, epoch
 	workerSteps // node, index, epoch
+	ackComes    // node, index
 )
 
 // The classes of events of one instant: the world before those who live in it.
@@ -104,6 +107,7 @@ func (k eventKind) class() class {
 // sites are those of the run's random choices.
 type sites struct {
 	handlerTakes, handlerFails, handlerFault, handlerSlow *site
+	ackFault, ackLater                                    *site
 	storeFault, storeApplied                              *site
 	slice, strike, interleave                             *site
 }
@@ -113,6 +117,7 @@ func newSites(seed uint64) sites {
 	return sites{
 		handlerTakes: c.at("handler takes"), handlerFails: c.at("handler fails"),
 		handlerFault: c.at("handler fault"), handlerSlow: c.at("handler slow"),
+		ackFault: c.at("ack fault"), ackLater: c.at("ack later"),
 		storeFault: c.at("store fault"), storeApplied: c.at("store applied"),
 		slice: c.at("slice"), strike: c.at("strike"), interleave: c.at("interleave"),
 	}
@@ -227,6 +232,8 @@ func (w *world) act(e event) {
 		if worker := n.workers[e.index]; worker.epoch == e.epoch {
 			worker.step()
 		}
+	case ackComes:
+		w.receive(e.index)
 	}
 	w.acting = before
 }

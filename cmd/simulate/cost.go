@@ -35,13 +35,20 @@ func (r *report) effect(f *sim.FaultResult) []string {
 		return []string{r.outage(&f.Cost)}
 	case sim.FaultClockJump:
 		return r.wrongClock(&f.Cost)
-	case sim.FaultStoreErrors:
-		return []string{count(f.Effect, "call failed", "calls failed")}
-	case sim.FaultHandlerSlow:
-		return []string{count(f.Effect, "handler slowed", "handlers slowed")}
 	default:
-		return []string{count(f.Effect, "handler failed", "handlers failed")}
+		words := effectWords[f.Fault.Kind]
+		return []string{count(f.Effect, words.one, words.many)}
 	}
+}
+
+// effectWords say what faults of a kind do, one and several times.
+var effectWords = map[sim.FaultKind]struct{ one, many string }{
+	sim.FaultStoreErrors:   {"call failed", "calls failed"},
+	sim.FaultHandlerSlow:   {"handler slowed", "handlers slowed"},
+	sim.FaultHandlerFails:  {"handler failed", "handlers failed"},
+	sim.FaultHandlerPanics: {"handler panicked", "handlers panicked"},
+	sim.FaultLateAck:       {"ack came late", "acks came late"},
+	sim.FaultDuplicateAck:  {"ack came twice", "acks came twice"},
 }
 
 // outage says what became of the boundaries that came due in an outage.

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/store"
+)
+
+// sentAck is an ack, or a retry, that comes to the store when its worker has
+// gone on. It dies with its process.
+type sentAck struct {
+	worker    *worker
+	life      int
+	job       *tickonce.Job // nil: it has come
+	ends      ending
+	duplicate bool
+}
+
+// sendLater sends the worker's ack on its way, once or twice, if a fault says
+// so. It reports whether the worker need not send one.
+func (w *world) sendLater(of *worker) bool {
+	late := false
+	for _, i := range w.ackFaults {
+		f := &w.scenario.Faults[i]
+		duplicate := f.Kind == FaultDuplicateAck
+		if late && !duplicate || !f.concerns(of.job) || f.Chance != 0 && !w.draws.ackFault.happens(f.Chance) {
+			continue
+		}
+		w.faults[i].effect++
+		w.send(
+			sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, duplicate: duplicate},
+			w.draws.ackLater.within(f.Takes).Milliseconds())
+		late = late || !duplicate
+	}
+	return late
+}
+
+// send lets the ack come so much later.
+func (w *world) send(a sentAck, laterMS int64) {
+	i := len(w.sent)
+	for free := range w.sent {
+		if w.sent[free].job == nil {
+			i = free
+			break
+		}
+	}
+	if i == len(w.sent) {
+		w.sent = append(w.sent, a)
+	}
+	w.sent[i] = a
+	w.at(w.now.Add(laterMS), event{kind: ackComes, node: int32(a.worker.node.index), index: int32(i)})
+}
+
+// receive lets an ack come. A late one that fails is sent again.
+func (w *world) receive(index int32) {
+	a := w.sent[index]
+	w.sent[index] = sentAck{}
+	if n := a.worker.node; !n.up || n.lives != a.life {
+		return
+	}
+	var before []byte
+	if a.duplicate {
+		before = w.truth.bytes()
+	}
+	err := a.ends.settle(a.job)
+	lost := errors.Is(err, tickonce.ErrClaimLost)
+	switch {
+	case a.duplicate:
+		w.coverage.sometimes(duplicateAckRefused, lost)
+		if lost && !bytes.Equal(before, w.truth.bytes()) {
+			w.fail(staleToken, a.job.Schedule, jobOf(store.Instant(a.job.Boundary.UnixMilli()))+": an ack that was refused changed the state")
+		}
+	case a.ends == succeeds:
+		w.coverage.sometimes(ackRefused, lost)
+	}
+	if err == nil || lost {
+		return
+	}
+	a.worker.check(err)
+	if !a.duplicate {
+		w.send(a, errorBackoffMS)
+	}
+}
