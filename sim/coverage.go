@@ -17,6 +17,7 @@ const (
 	twoLeaders
 	leaseLapsed
 	staleWriteRefused
+	pausedLeaderRefused
 	renewalLostYetKept
 	claimReclaimed
 	ackRefused
@@ -44,6 +45,7 @@ var catalogue = [marks]struct{ id, about string }{
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},
 	leaseLapsed:           {"lease-lapsed", "a leader found its lease lapsed and took it anew"},
 	staleWriteRefused:     {"stale-write-refused", "the write of a tick was refused because its lease was not live"},
+	pausedLeaderRefused:   {"paused-leader-refused", "the same, and its leader was paused since it had read"},
 	renewalLostYetKept:    {"renewal-lost-yet-kept", "a renewal failed and the lease was kept"},
 	claimReclaimed:        {"claim-reclaimed", "a lapsed claim was handed out again"},
 	ackRefused:            {"ack-refused", "a late worker's ack was refused"},

@@ -142,7 +142,7 @@ func (p *parser) fault(l *line, f *Fault, lasts bool) {
 		if !slices.ContainsFunc(keys, hasFor) {
 			p.refuse(l, l.words[0].column, &refusal{found: `"during"`, allowed: "at TIME " + words})
 		}
-		keys = slices.DeleteFunc(keys, hasFor)
+		keys = slices.DeleteFunc(keys, func(k key[Fault]) bool { return hasFor(k) || k.name == pointKey })
 	}
 	parseKeys(p, l, l.words[end:], f, keys)
 	p.need(l, slices.DeleteFunc(slices.Clone(rule.must), func(k string) bool { return lasts && k == forKey })...)

@@ -75,10 +75,11 @@
 // The lines of what goes wrong. D is counted from the start; a fault that has
 // a key for= may be written during D..D instead:
 //
-//	at D      down for=D runner=N
-//	at D      crash restart=journal|snapshot|empty after=D
-//	at D      crash runner=N after=D
-//	at D      clock-jump by=+D for=D
+//	at D      down for=D runner=N point=POINT
+//	at D      crash restart=journal|snapshot|empty after=D point=POINT
+//	at D      crash runner=N after=D point=POINT
+//	at D      pause for=D runner=N point=POINT
+//	at D      clock-jump by=+D for=D point=POINT
 //	at D      store error-burst applied=yes|no|unknown for=D p=P
 //	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      handler failing for=D p=P schedule=NAME queue=NAME
@@ -88,6 +89,12 @@
 //
 // An ack stands for a retry, too. A late one is sent so much later, while the
 // worker goes on; a duplicate is sent a second time, so much later.
+//
+// Without runner=, a fault of a process is one of all of them. A POINT is
+// anywhere, which is the default, or between-read-and-write: from its time on
+// the fault waits until a process that it names stands between the read of due
+// rows and the write of its tick. It strikes once, and never if it would then
+// last beyond quiet-after; such a fault is not written with during.
 //
 // The lines of what must come of it:
 //
@@ -138,6 +145,7 @@
 //	two-leaders               two runners believed to lead at once
 //	lease-lapsed              a leader found its lease lapsed and took it anew
 //	stale-write-refused       the write of a tick was refused because its lease was not live
+//	paused-leader-refused     the same, and its leader was paused since it had read
 //	renewal-lost-yet-kept     a renewal failed and the lease was kept
 //	claim-reclaimed           a lapsed claim was handed out again
 //	ack-refused               a late worker's ack was refused

@@ -29,8 +29,10 @@ func (w *world) planFaults() {
 			w.disk.kept = w.disk.kept || f.Runner == 0
 		}
 		switch f.Kind {
-		case FaultCrash, FaultClockJump:
-			begins.epoch = w.draws.strike.choice(strikeRounds)
+		case FaultCrash, FaultClockJump, FaultPause:
+			if f.Point == Anywhere {
+				begins.epoch = w.draws.strike.choice(strikeRounds)
+			}
 		}
 		w.at(from, begins)
 		w.quiet = max(w.quiet, from.Add(f.For.Milliseconds()))
@@ -40,8 +42,52 @@ func (w *world) planFaults() {
 	}
 }
 
+// strike lets the faults strike that wait until n stands where it stands now.
+func (w *world) strike(n *node) {
+	if len(w.armed) == 0 || !n.midTick {
+		return
+	}
+	w.armed = slices.DeleteFunc(w.armed, func(i int) bool {
+		f := &w.scenario.Faults[i]
+		if !n.named(f.Runner) {
+			return false
+		}
+		w.at(w.now, event{kind: faultBegins, index: int32(i)})
+		return true
+	})
+}
+
+// stands reports whether a process that the fault may strike stands at its
+// point.
+func (w *world) stands(f *Fault) bool {
+	return f.Point == Anywhere || slices.ContainsFunc(w.nodes, func(n *node) bool {
+		return n.midTick && n.named(f.Runner)
+	})
+}
+
+// tooLate reports whether a fault that waited for its point would last for too
+// long; if it would not, the quiet begins no sooner than it ends.
+func (w *world) tooLate(f *Fault) bool {
+	end := w.now.Add(f.For.Milliseconds())
+	if f.Point == Anywhere || end <= w.quiet {
+		return false
+	}
+	if w.scenario.QuietAfter > 0 || end > w.end {
+		return true
+	}
+	w.quiet = end
+	return false
+}
+
 func (w *world) beginFault(i int) {
 	f := &w.scenario.Faults[i]
+	switch {
+	case w.tooLate(f):
+		return
+	case !w.stands(f):
+		w.armed = append(w.armed, i)
+		return
+	}
 	w.digest.Int(tagFault, int64(i))
 	switch f.Kind {
 	case FaultDown:
@@ -60,6 +106,14 @@ func (w *world) beginFault(i int) {
 		w.jump(i, f.By.Milliseconds())
 		if f.For == 0 {
 			return
+		}
+	case FaultPause:
+		w.beginAbsence(i)
+		for _, n := range w.nodes {
+			if n.up && n.named(f.Runner) {
+				w.faults[i].effect++
+				n.pause(w.now.Add(f.For.Milliseconds()))
+			}
 		}
 	case FaultStoreErrors:
 		w.storeFaults = append(w.storeFaults, i)
@@ -96,7 +150,7 @@ func without(list []int, i int) []int {
 // stop takes one process away, or all of them and the store with them.
 func (w *world) stop(runner int, goodOrder bool, restart Restart) {
 	for _, n := range w.nodes {
-		if runner == 0 || runner == n.index+1 {
+		if n.named(runner) {
 			if n.up {
 				n.stop(goodOrder)
 			}

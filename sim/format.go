@@ -49,19 +49,23 @@ func keyWords[T any](words []string, of *T, keys []key[T]) []string {
 	return words
 }
 
-// String is the line of the fault. One that lasts is written with during.
+// String is the line of the fault. One that lasts, and waits for no point, is
+// written with during.
 func (f Fault) String() string {
 	kind := fmt.Sprintf("fault-%d", f.Kind)
 	if f.Kind > 0 && int(f.Kind) < len(faultRules) {
 		kind = faultRules[f.Kind].words
 	}
-	when := "at " + formatDuration(f.At)
-	if f.For != 0 && f.Kind != FaultCrash {
-		when = "during " + formatDuration(f.At) + ".." + formatDuration(f.At+f.For)
+	when, length := "at "+formatDuration(f.At), forKey
+	switch {
+	case f.Kind == FaultCrash:
+		length = afterKey
+	case f.For != 0 && f.Point == Anywhere:
+		when, length = "during "+formatDuration(f.At)+".."+formatDuration(f.At+f.For), ""
 	}
 	words := []string{when, kind}
 	for _, k := range faultKeys {
-		if k.name == forKey || k.name == afterKey && f.Kind != FaultCrash {
+		if (k.name == forKey || k.name == afterKey) && k.name != length {
 			continue
 		}
 		if text := k.of(&f).text(); text != "" {

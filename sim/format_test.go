@@ -144,8 +144,11 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 	maybe := rapid.Bool().Draw(t, "maybe")
 	runner := rapid.IntRange(0, max(s.Engine.Runners, 1)).Draw(t, "runner")
 	of := rapid.SampledFrom(s.Schedules).Draw(t, "of")
+	if k := f.Kind; k == FaultDown || k == FaultPause || k == FaultCrash || k == FaultClockJump {
+		f.Point = rapid.SampledFrom([]Point{Anywhere, BetweenReadAndWrite}).Draw(t, "point")
+	}
 	switch f.Kind {
-	case FaultDown:
+	case FaultDown, FaultPause:
 		f.For, f.Runner = lasting, runner
 	case FaultCrash:
 		f.Runner = runner
@@ -258,7 +261,7 @@ func TestValidate(t *testing.T) {
 		"a fault in the past":    {func(s *Scenario) { s.Faults[0].At = -time.Second }, `found "-1s"`},
 		"a fault too long":       {func(s *Scenario) { s.Faults[0].For = 2 * time.Hour }, `found a fault from 0s for 2h`},
 		"a fault of any length":  {func(s *Scenario) { s.Faults[0].At, s.Faults[0].For = math.MaxInt64, math.MaxInt64 }, `want one of the units`},
-		"a key of another kind":  {func(s *Scenario) { s.Faults[0].Restart = FromJournal }, `found "restart=", want one of by=, for=`},
+		"a key of another kind":  {func(s *Scenario) { s.Faults[0].Restart = FromJournal }, `found "restart=", want one of point=, by=, for=`},
 		"a jump by nothing":      {func(s *Scenario) { s.Faults[0].By = 0 }, `want by=`},
 		"no expectation":         {func(s *Scenario) { s.Expect[0].Kind = 0 }, `found "expect-0", want one of fires`},
 		"no such expectation":    {func(s *Scenario) { s.Expect[0].Kind = 99 }, `found "expect-99", want one of fires`},

@@ -78,6 +78,9 @@ var scheduleKeys = []key[Schedule]{
 
 var faultKeys = []key[Fault]{
 	{"runner", func(f *Fault) value { return numberValue[int]{n: &f.Runner, least: 1, most: MaxRunners} }},
+	{pointKey, func(f *Fault) value {
+		return wordValue[Point]{&f.Point, []string{Anywhere: "anywhere", BetweenReadAndWrite: "between-read-and-write"}}
+	}},
 	{"restart", func(f *Fault) value {
 		return wordValue[Restart]{&f.Restart, []string{FromJournal: "journal", FromSnapshot: "snapshot", FromNothing: "empty"}}
 	}},
@@ -99,16 +102,22 @@ const (
 	afterKey = "after" // it is over in an instant, and so much later the process is back
 )
 
+// pointKey is a key of the faults that happen at an instant, wherever the
+// processes stand then.
+const pointKey = "point"
+
 // faultRules says of each kind of fault its words, and which keys it may and
-// must have. A kind with the key for may be written as during A..B, too.
+// must have. A kind with the key for may be written as during A..B, too, unless
+// it waits for a point.
 var faultRules = [...]struct {
 	words string
 	must  []string
 	may   []string
 }{
-	FaultDown:          {"down", []string{forKey}, []string{"runner"}},
-	FaultCrash:         {"crash", nil, []string{"restart", "runner", afterKey}},
-	FaultClockJump:     {"clock-jump", []string{"by"}, []string{forKey}},
+	FaultDown:          {"down", []string{forKey}, []string{"runner", pointKey}},
+	FaultCrash:         {"crash", nil, []string{"restart", "runner", pointKey, afterKey}},
+	FaultPause:         {"pause", []string{forKey}, []string{"runner", pointKey}},
+	FaultClockJump:     {"clock-jump", []string{"by"}, []string{pointKey, forKey}},
 	FaultStoreErrors:   {"store error-burst", []string{"applied", forKey}, []string{"p"}},
 	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
 	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"p", "schedule", "queue"}},

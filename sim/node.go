@@ -20,6 +20,7 @@ type node struct {
 	up          bool
 	away        int  // how many faults keep it away, but those of the store
 	interrupted bool // within a call
+	pausedUntil store.Instant
 
 	engine     *tickonce.Engine
 	owner      string // begins the owner tokens of its runners
@@ -37,6 +38,7 @@ type node struct {
 	held        bool               // in this step a tick of it was written
 	renewed     bool               // it was granted the lease, or again, since it last looked for due rows
 	midTick     bool               // after that it has read due rows, and it has not written yet
+	stalled     bool               // it was paused since it read them
 	renewalLost bool               // the latest renewal failed
 	readAt      store.Instant      // the reading of its latest look
 	failures    int                // of the runner's calls since its last whole tick
@@ -49,7 +51,7 @@ const errorBackoffMS = 5000
 const retries = 3
 
 func newNode(w *world, index int) *node {
-	n := &node{w: w, index: index}
+	n := &node{w: w, index: index, pausedUntil: w.start}
 	for _, q := range w.truth.queues {
 		for range q.perProcess {
 			worker := &worker{
@@ -64,6 +66,9 @@ func newNode(w *world, index int) *node {
 }
 
 func (n *node) String() string { return fmt.Sprintf("process %d", n.index+1) }
+
+// named reports whether a fault of that runner= means this process.
+func (n *node) named(runner int) bool { return runner == 0 || runner == n.index+1 }
 
 func (n *node) startAt(t store.Instant) {
 	n.epoch++
@@ -150,9 +155,20 @@ func (n *node) register(s *Schedule) bool {
 	return err == nil
 }
 
+// pause lets the process take no step until the instant.
+func (n *node) pause(until store.Instant) {
+	n.pausedUntil = max(n.pausedUntil, until)
+	n.stalled = n.midTick
+}
+
+func (n *node) paused() bool { return n.w.now < n.pausedUntil }
+
 // stop ends a life: in good order the lease is released, else nothing more
-// happens. Handlers are cut off either way.
+// happens, as where a process that is paused has to be killed. Handlers are cut
+// off either way.
 func (n *node) stop(goodOrder bool) {
+	goodOrder = goodOrder && !n.paused()
+	n.pausedUntil = n.w.now
 	if n.runner != nil && goodOrder {
 		n.w.acting = n
 		if err := n.runner.Stop(ctx); err != nil {

@@ -93,9 +93,9 @@ func mistakesOf(t *testing.T, lines ...string) []string {
 }
 
 func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
+	faults := "one of " + strings.Join(faultWords, ", ")
 	const (
 		directives = "one of engine, start, run, queue, schedule, at, during, expect"
-		faults     = "one of down, crash, clock-jump, store error-burst, handler slow, handler failing, handler panicking, queue late-ack, queue duplicate-ack"
 		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, priority=, expires=, visibility=, attempts=, backoff=, payload="
 		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK"
 	)
@@ -149,10 +149,10 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"at 5m store eror-burst":                         `7: found "store eror-burst", want ` + faults + `; did you mean "store error-burst"?`,
 		"at 5m down":                                     `11: found the end of the line, want for=`,
 		"at 5m down for=1m runner=2":                     `26: found "2", want a runner from 1 to 1 (engine runners=)`,
-		"at 5m down for=1m by=+1h":                       `19: found "by=", want one of runner=, for=`,
+		"at 5m down for=1m by=+1h":                       `19: found "by=", want one of runner=, point=, for=`,
 		"at 5m crash":                                    `1: found neither restart= nor runner=, want restart=, where the store goes too, or runner=, one process over a store that stays`,
 		"at 5m crash restart=empty runner=1":             `1: found both restart= and runner=, want restart=, where the store goes too, or runner=, one process over a store that stays`,
-		"at 5m crash restart=empty for=1m":               `27: found "for=", want one of runner=, restart=, after=; did you mean "after="?`,
+		"at 5m crash restart=empty for=1m":               `27: found "for=", want one of runner=, point=, restart=, after=; did you mean "after="?`,
 		"during 5m..6m crash restart=empty":              `1: found "during", want at TIME crash`,
 		"during 5m down":                                 `8: found "5m", want a time from one duration to a later one, such as 50m..55m`,
 		"during 5m..4m down":                             `8: found "5m..4m", want a range whose end is not before its beginning`,

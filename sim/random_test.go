@@ -73,17 +73,22 @@ func (d drawer) fault(s *Scenario) Fault {
 		}
 		return 1 + d.n("runner", runners)
 	}
+	point := drawn(d, "point", Anywhere, BetweenReadAndWrite)
 	switch f.Kind {
+	case FaultPause:
+		f.Runner, f.Point = one(), point
 	case FaultDown:
 		f.Runner = one()
 		if most := 64 * time.Duration(everyOf(&s.Schedules[0])) * ms; most < 10*minute && d.chance("to the cap", 30) {
 			f.For = most - ms // so that exactly 64 are missed, wherever it begins
 		}
 	case FaultCrash:
+		f.Point = point
 		if f.Runner = one(); f.Runner == 0 {
 			f.Restart = drawn(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
 		}
 	case FaultClockJump:
+		f.Point = point
 		f.By = drawn(d, "by", ms, second, minute, minute+second, 10*minute, time.Hour, 400*24*time.Hour)
 		if d.chance("back", 50) {
 			f.By = -f.By

@@ -141,6 +141,7 @@ type Fault struct {
 	For  time.Duration // how long; of FaultCrash: until the restart
 
 	Runner   int           // the process it happens to, from 1; 0: all of them
+	Point    Point         // of the faults of an instant, which At then only arms
 	By       time.Duration // of FaultClockJump
 	Chance   PPM           // 0: always
 	Applied  Applied       // of FaultStoreErrors
@@ -162,6 +163,11 @@ const (
 	// FaultCrash: the process is gone at once, between two calls or between a call
 	// and its reply, and starts again with what Restart says.
 	FaultCrash
+
+	// FaultPause: the process takes no step, its workers neither, as when it is
+	// stopped by a signal or its machine by the host. What falls due meanwhile
+	// comes afterwards, and it goes on with what it knew.
+	FaultPause
 
 	// FaultClockJump: the store's clock jumps; with For it jumps back afterwards.
 	FaultClockJump
@@ -185,6 +191,20 @@ const (
 
 	// FaultDuplicateAck: an ack or retry is sent twice, each by chance.
 	FaultDuplicateAck
+)
+
+// Point is the point of a process's work at which a fault strikes.
+type Point uint8
+
+// The points.
+const (
+	// Anywhere: at the fault's time, whatever the processes do.
+	Anywhere Point = iota
+
+	// BetweenReadAndWrite: when next a process stands between the read of due
+	// rows and the write of its tick, the one that the fault names or any. A
+	// fault that would last beyond the quiet does not strike any more.
+	BetweenReadAndWrite
 )
 
 // Applied says whether a store call that fails was done nevertheless.

@@ -188,7 +188,7 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 	if n := t.w.acting; n.reply == faultstore.Pass {
 		n.readAt = due.Now
 		n.midTick = n.renewed && due.N > 0
-		n.renewed = false
+		n.renewed, n.stalled = false, false
 	}
 	return due, nil
 }
@@ -207,6 +207,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	}
 	if err != nil || !held {
 		t.w.coverage.sometimes(staleWriteRefused, err == nil)
+		t.w.coverage.sometimes(pausedLeaderRefused, err == nil && n.stalled)
 		switch {
 		case live && err == nil:
 			t.w.fail(fence, "", fmt.Sprintf("a tick under the live lease of %s was refused", tick.By.Owner))
@@ -216,6 +217,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		return held, err
 	}
 	t.w.coverage.sometimes(staleWriteRefused, false)
+	t.w.coverage.sometimes(pausedLeaderRefused, false)
 	if !live {
 		t.w.fail(fence, "", fmt.Sprintf("a tick under term %d of %s was written, the lease is %+v", tick.By.Term, tick.By.Owner, t.lease))
 	}

@@ -34,6 +34,7 @@ type world struct {
 	acting *node // whose step it is, or nil
 
 	faults        []faultState // in the scenario's order
+	armed         []int        // those that wait for their point
 	storeFaults   []int        // those of store calls that are on
 	handlerFaults []int        // those of handlers that are on
 	ackFaults     []int        // those of acks that are on
@@ -214,9 +215,13 @@ func (w *world) next() {
 // there are more rows than that, after as many events as there are rows.
 const sweepEvery = 1024
 
-// act lets a process take a step.
+// act lets a process take a step, or has it wait while it is paused.
 func (w *world) act(e event) {
 	n := w.nodes[e.node]
+	if n.paused() {
+		w.at(n.pausedUntil, e)
+		return
+	}
 	before := w.acting
 	w.acting = n
 	switch e.kind {
@@ -227,6 +232,7 @@ func (w *world) act(e event) {
 	case runnerSteps:
 		if n.runnerEpoch == e.epoch {
 			n.step()
+			w.strike(n)
 		}
 	case workerSteps:
 		if worker := n.workers[e.index]; worker.epoch == e.epoch {

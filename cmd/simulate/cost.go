@@ -31,7 +31,7 @@ func (r *report) effect(f *sim.FaultResult) []string {
 		return []string{"none"}
 	}
 	switch f.Fault.Kind {
-	case sim.FaultDown, sim.FaultCrash:
+	case sim.FaultDown, sim.FaultCrash, sim.FaultPause:
 		return []string{r.outage(&f.Cost)}
 	case sim.FaultClockJump:
 		return r.wrongClock(&f.Cost)

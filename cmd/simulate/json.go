@@ -108,7 +108,7 @@ type clockObject struct {
 func faultJSON(f *sim.FaultResult) faultObject {
 	o, c := faultObject{Fault: f.Text, AtMS: f.Fault.At.Milliseconds(), Effect: f.Effect}, &f.Cost
 	switch f.Fault.Kind {
-	case sim.FaultDown, sim.FaultCrash:
+	case sim.FaultDown, sim.FaultCrash, sim.FaultPause:
 		o.Outage = &outageObject{c.Due, c.OnTime, c.Late, c.Skipped, c.Left, c.Forgotten, c.FiredAgain}
 	case sim.FaultClockJump:
 		o.Clock = &clockObject{c.FiredEarly, c.MaxEarly.Milliseconds(), c.FiredAgain, c.Silence.Milliseconds(), c.Silent}
