@@ -4,8 +4,9 @@
 //
 //   - Models: random calls, each answer compared with something that is seen to
 //     be right by reading it.
-//   - Twins: the same history in two worlds that differ in what must not matter,
-//     such as the size of a tick, the number of runners, restarts.
+//   - Twins: the same history in two worlds that differ in what must not matter
+//     (way_test.go): the size of a tick, the number of runners, restarts, the
+//     store, the epoch, hosts' clocks, lost calls, edits and pauses in between.
 //   - Fuzz targets for all that is read from outside: specs, snapshots,
 //     journals, scenario files; with their corpora in testdata/fuzz.
 //

@@ -98,7 +98,9 @@ type answer struct {
 func answered(value any, err error) answer { return answer{value, text(err)} }
 
 func (o schedule) play(w *world) any {
-	return answered(w.engine().Schedule(ctx, o.Name, "@every "+o.Every, o.Queue, []byte(o.Name), o.options()))
+	options := o.options()
+	options.Anchor = w.shifted(options.Anchor)
+	return answered(w.engine().Schedule(ctx, o.Name, "@every "+o.Every, o.Queue, []byte(o.Name), options))
 }
 func (o unschedule) play(w *world) any { return answered(w.engine().Unschedule(ctx, o.Name)) }
 func (o pause) play(w *world) any      { return answered(w.engine().Pause(ctx, o.Name)) }
@@ -107,7 +109,7 @@ func (o resume) play(w *world) any {
 }
 
 func (o move) play(w *world) any {
-	w.clock.move(time.Duration(o.By))
+	w.move(time.Duration(o.By))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package properties_test
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +29,9 @@ func (c *clock) move(d time.Duration)                 { c.now = c.now.Add(d) }
 // world is engines on one store, and runners that are stepped, under one clock.
 type world struct {
 	t       require.TestingT
-	clock   *clock
+	clock   *clock // of the store
+	host    *clock // of the engines; nil: the store's
+	shiftMS int64  // by how much later than elsewhere it does the same
 	store   store.Store
 	engines []*tickonce.Engine // the first one makes the calls that are no steps
 	runners []*tickonce.Runner // the i-th is of the i-th engine; nil before its first step
@@ -44,9 +45,32 @@ type world struct {
 
 // config is the configuration of every engine, before what a property is about.
 func (w *world) config(c tickonce.Config) tickonce.Config {
-	c.Clock, c.Seed, c.Owner = w.clock, 1, "engine"
+	c.Clock, c.Seed, c.Owner = w.hostClock(), 1, "engine"
 	c.Observer = func(e tickonce.Event) { w.events = append(w.events, e) }
 	return c
+}
+
+func (w *world) hostClock() *clock {
+	if w.host != nil {
+		return w.host
+	}
+	return w.clock
+}
+
+// move moves all clocks.
+func (w *world) move(d time.Duration) {
+	w.clock.move(d)
+	if w.host != nil {
+		w.host.move(d)
+	}
+}
+
+// shifted is when this world does what others do at that time.
+func (w *world) shifted(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return time.UnixMilli(at.UnixMilli() + w.shiftMS).UTC()
 }
 
 // The stores of worlds.
@@ -123,7 +147,7 @@ func (w *world) rest() []took {
 		for i := range w.runners {
 			took := w.step(i)
 			all = append(all, took)
-			if asleep++; !took.Next.IsZero() && !took.Next.After(w.clock.now) {
+			if asleep++; !took.Next.IsZero() && !took.Next.After(w.hostClock().now) {
 				asleep = 0
 			}
 		}
@@ -177,19 +201,6 @@ func (w *world) snapshot() []byte {
 	b, err := w.store.(*memengine.Store).Snapshot()
 	require.NoError(w.t, err)
 	return b
-}
-
-// fired are the boundaries that became jobs, as "schedule boundary", sorted.
-// Jobs of the histories that are about fires are never claimed.
-func (w *world) fired() []string {
-	var all []string
-	for _, q := range w.queues() {
-		for _, j := range w.jobs(q.Name, 0) {
-			all = append(all, j.Schedule+" "+strconv.FormatInt(int64(j.FireAt-store.Instant(start.UnixMilli())), 10)+"ms")
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // take answers the events since the last take.
