@@ -30,8 +30,8 @@ type way struct {
 
 // The ways to restart.
 const (
-	cleanly      = "stop"                // and begin on the same store
-	fromJournal  = "journal"             // after a crash
+	cleanly      = "stop"                 // and begin on the same store
+	fromJournal  = "journal"              // after a crash
 	fromSnapshot = "snapshot and journal" // the same
 )
 
