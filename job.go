@@ -128,14 +128,16 @@ func (j *Job) check() error {
 	return nil
 }
 
-func (j *Job) settle(ctx context.Context, op string, s store.Settle) error {
-	var out [1]bool
-	now, err := j.engine.store.Settle(ctx, []store.Settle{s}, out[:])
+func (j *Job) settle(ctx context.Context, op string, end store.Settle) error {
+	s := takeScratch()
+	defer s.drop()
+	s.settle[0] = end
+	now, err := j.engine.store.Settle(ctx, s.settle[:], s.held[:])
 	if err != nil {
 		return &OpError{Op: op, Queue: j.Queue, Err: err}
 	}
-	j.engine.emit(j.settled(now, s, out[0]))
-	if !out[0] {
+	j.engine.emit(j.settled(now, end, s.held[0]))
+	if !s.held[0] {
 		return ErrClaimLost
 	}
 	return nil

@@ -106,12 +106,13 @@ func (e *Engine) claim(ctx context.Context, queue, worker string) (*Job, error) 
 	if err := checkWorker(worker); err != nil {
 		return nil, err
 	}
-	var row [1]store.Job
-	n, err := e.claimRows(ctx, queue, worker, row[:])
+	s := takeScratch()
+	defer s.drop()
+	n, err := e.claimRows(ctx, queue, worker, s.job[:])
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	return e.jobOf(&row[0]), nil
+	return e.jobOf(&s.job[0]), nil
 }
 
 // ClaimBatch is [Engine.Claim] for up to n jobs in one store call (QU14), n
@@ -266,15 +267,16 @@ func (e *Engine) Queue(ctx context.Context, name string) (QueueInfo, error) {
 }
 
 func (e *Engine) queueInfo(ctx context.Context, name string) (QueueInfo, error) {
-	var row [1]store.Queue
-	n, _, err := e.store.Queues(ctx, name, row[:])
+	s := takeScratch()
+	defer s.drop()
+	n, _, err := e.store.Queues(ctx, name, s.queue[:])
 	switch {
 	case err != nil:
 		return QueueInfo{}, &OpError{Op: "queue", Queue: name, Err: err}
-	case n == 0 || row[0].Name != name:
+	case n == 0 || s.queue[0].Name != name:
 		return QueueInfo{Name: name}, nil
 	}
-	return queueInfoOf(&row[0]), nil
+	return queueInfoOf(&s.queue[0]), nil
 }
 
 // Queues returns all queues that were ever used, outboxes too, in the order of

@@ -53,7 +53,7 @@ func (w *world) open() {
 func (d *disk) lose(restart Restart) {
 	switch restart {
 	case FromSnapshot:
-		d.base, d.log, d.left = d.snapshot, nil, d.snapshot
+		d.base, d.log, d.left = d.snapshot, d.log[:0], d.snapshot
 	case FromNothing:
 		*d = disk{kept: d.kept}
 	}
@@ -72,7 +72,7 @@ func (w *world) close(restart Restart) {
 func (w *world) snapshot() {
 	if w.truth.open && w.disk.kept {
 		w.disk.snapshot = w.truth.bytes()
-		w.disk.base, w.disk.log = w.disk.snapshot, nil
+		w.disk.base, w.disk.log = w.disk.snapshot, w.disk.log[:0]
 	}
 	w.at(w.now.Add(w.scenario.Engine.SnapshotEvery.Milliseconds()), event{kind: snapshotDue})
 }
@@ -80,6 +80,6 @@ func (w *world) snapshot() {
 // compact keeps the log short.
 func (w *world) compact() {
 	if len(w.disk.log) > maxLog && w.truth.open {
-		w.disk.base, w.disk.log = w.truth.bytes(), nil
+		w.disk.base, w.disk.log = w.truth.bytes(), w.disk.log[:0]
 	}
 }

@@ -19,7 +19,7 @@ func TestD4ALogThatGaveWayLosesNothing(t *testing.T) {
 
 	w.disk.log = append(w.disk.log, make([]byte, maxLog)...)
 	w.compact()
-	require.Nil(t, w.disk.log)
+	require.Empty(t, w.disk.log)
 	w.close(FromJournal)
 	w.open()
 	require.Empty(t, w.failures)

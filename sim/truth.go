@@ -33,6 +33,10 @@ type truth struct {
 	spare   []*trueJob               // to use again
 	lastJob store.JobID
 
+	// What is read of the store, page by page.
+	schedulePage [64]store.Schedule
+	jobPage      [64]store.Job
+
 	lease  store.Lease // the scheduler's
 	leader string      // its latest owner
 	holder *node       // whose runner that is

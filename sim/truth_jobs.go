@@ -349,11 +349,11 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 
 // eachJob reads all jobs of the queue in id order.
 func (t *truth) eachJob(q *trueQueue, f func(*store.Job)) {
-	var page [64]store.Job
+	page := t.jobPage[:]
 	filter := store.Filter{Queue: q.row.Name}
 	for n := len(page); n == len(page); filter.From = page[n-1].ID + 1 {
 		var err error
-		if n, _, err = t.Store.Jobs(ctx, filter, page[:]); err != nil {
+		if n, _, err = t.Store.Jobs(ctx, filter, page); err != nil {
 			panic(err)
 		}
 		if n == 0 {

@@ -135,10 +135,10 @@ func (t *truth) isTrue(row *store.Schedule) bool {
 
 // eachSchedule reads all schedules of the store in name order.
 func (t *truth) eachSchedule(f func(*store.Schedule)) {
-	var page [64]store.Schedule
+	page := t.schedulePage[:]
 	for from, n := "", len(page); n == len(page); from = page[n-1].Name + "\x00" {
 		var err error
-		if n, _, err = t.Store.Schedules(ctx, from, page[:]); err != nil {
+		if n, _, err = t.Store.Schedules(ctx, from, page); err != nil {
 			panic(err)
 		}
 		if n == 0 {

@@ -21,6 +21,8 @@
 //   - Order is total: by name bytes, by id, or as the method says.
 //   - Strings arrive checked by the engine. Byte slices and the [Hold] behind
 //     a pointer are shared and never changed by either side, once handed over.
+//     Slices of anything else, read or filled, are the caller's own again
+//     after the call.
 //   - A read fills dst up to its length and answers how many rows it wrote.
 //     An empty payload and a nil one are the same; stores answer nil.
 //   - A method may be called from several goroutines at once.
