@@ -150,6 +150,17 @@ func (p *parser) fault(l *line, f *Fault, lasts bool) {
 	p.later(l, func() { p.checkFault(l, f) })
 }
 
+// swarm reads a swarm, beside which there is no concrete fault.
+func (p *parser) swarm(l *line) {
+	parseKeys(p, l, l.words[1:], &p.scenario.Swarm, swarmKeys)
+	p.need(l, "faults")
+	p.later(l, func() {
+		if len(p.scenario.Faults) > 0 {
+			p.refuse(l, 1, &refusal{found: "a swarm beside lines at and during", allowed: "a swarm or concrete faults"})
+		}
+	})
+}
+
 func scheduleOf(s *Schedule) string { return s.Name }
 func queueOf(s *Schedule) string    { return s.Queue }
 

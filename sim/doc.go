@@ -23,6 +23,18 @@
 //		}
 //	}
 //
+// [Sweep] does so with many seeds, and faults that each of them draws:
+//
+//	r, err := sim.Sweep(sim.Scenario{
+//		For:       24 * time.Hour,
+//		Schedules: []sim.Schedule{{Name: "report", Spec: "@every 1h", Queue: "mail"}},
+//		Swarm:     sim.Swarm{Min: 1, Max: 12},
+//	}, sim.Seeds{First: 1, Last: 200})
+//	if err != nil {
+//		t.Fatal(err)
+//	}
+//	r.Require(t) // names the seeds that failed, and how to run one again
+//
 // The verdict is about the engine: every invariant held. What you want of your
 // schedules, say in [Scenario.Expect], or read from the [Result]: how many
 // boundaries fired, which were skipped and why, how late they were. A failed run
@@ -50,7 +62,7 @@
 // The first line is the version. Each other line is a directive with words and
 // key=value words behind it, in any order of the keys, each once. A word that
 // begins with # starts a comment. A text with other characters than letters,
-// digits and -_.:/+%@ is quoted as in Go: payload="a \"b\"". Whatever is not
+// digits and -_.,:/+%@ is quoted as in Go: payload="a \"b\"". Whatever is not
 // known is a mistake, and [Parse] reports all of them, with line and column.
 //
 // The lines engine, start, run, once each; run must be there:
@@ -96,6 +108,14 @@
 // rows and the write of its tick. It strikes once, and never if it would then
 // last beyond quiet-after; such a fault is not written with during.
 //
+// Instead of these lines, one that has faults drawn from the seed:
+//
+//	swarm     faults=N..N kinds=KIND,GROUP,-KIND
+//
+// A kind is written with - for its blanks, as store-error-burst; the groups are
+// process, clock, store, handler and queue; all is all, and the default. All faults
+// are over by quiet-after, which is two thirds of the run if it is not given.
+//
 // The lines of what must come of it:
 //
 //	expect    no-double-fire NAME.fires=N NAME.skipped=N NAME.quarantined=N
@@ -127,7 +147,8 @@
 //	handler-crash     7  a handler panicked that was not meant to
 //	unmet             2  what is expected did not come, whether or not an invariant was broken
 //
-// No single run comes to nondeterministic, vacuous or handler-crash yet. Words
+// No single run comes to nondeterministic or vacuous, and none yet to
+// handler-crash. Words
 // but unmet may be expected: a run whose verdict is the expected one passes.
 //
 // # Coverage marks

@@ -1,11 +1,20 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
 )
+
+// String is the kind's words in a scenario file.
+func (k FaultKind) String() string {
+	if k > 0 && int(k) < len(faultRules) {
+		return faultRules[k].words
+	}
+	return fmt.Sprintf("fault-%d", uint8(k))
+}
 
 // faultState is what a fault of the scenario has done so far.
 type faultState struct {

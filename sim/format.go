@@ -33,6 +33,9 @@ func (s Scenario) String() string {
 	for i := range s.Faults {
 		b.WriteString(s.Faults[i].String() + "\n")
 	}
+	if s.Swarm != (Swarm{}) {
+		write(swarmWord, s.Swarm.String())
+	}
 	for i := range s.Expect {
 		write("expect", s.Expect[i].String())
 	}
@@ -52,10 +55,6 @@ func keyWords[T any](words []string, of *T, keys []key[T]) []string {
 // String is the line of the fault. One that lasts, and waits for no point, is
 // written with during.
 func (f Fault) String() string {
-	kind := fmt.Sprintf("fault-%d", f.Kind)
-	if f.Kind > 0 && int(f.Kind) < len(faultRules) {
-		kind = faultRules[f.Kind].words
-	}
 	when, length := "at "+formatDuration(f.At), forKey
 	switch {
 	case f.Kind == FaultCrash:
@@ -63,7 +62,7 @@ func (f Fault) String() string {
 	case f.For != 0 && f.Point == Anywhere:
 		when, length = "during "+formatDuration(f.At)+".."+formatDuration(f.At+f.For), ""
 	}
-	words := []string{when, kind}
+	words := []string{when, f.Kind.String()}
 	for _, k := range faultKeys {
 		if (k.name == forKey || k.name == afterKey) && k.name != length {
 			continue

@@ -39,6 +39,14 @@ var runKeys = []key[Scenario]{
 	{"quiet-after", func(s *Scenario) value { return durationValue{d: &s.QuietAfter} }},
 }
 
+// swarmWord is the first word of the line of [Scenario.Swarm].
+const swarmWord = "swarm"
+
+var swarmKeys = []key[Swarm]{
+	{"faults", func(s *Swarm) value { return rangeValue{&s.Min, &s.Max, MaxFaults} }},
+	{"kinds", func(s *Swarm) value { return kindsValue{&s.Kinds} }},
+}
+
 var queueKeys = []key[Queue]{
 	{"workers", func(q *Queue) value { return numberValue[int]{n: &q.Workers, most: MaxWorkers, always: true} }},
 }

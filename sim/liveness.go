@@ -64,7 +64,7 @@ func (w *world) judgeLiveness() {
 			w.fail(liveness, s.row.Name, "its cursor was left at "+text(s.row.Cursor)+" by a clock that was ahead")
 		case s.row.DueAt > w.shown():
 		case leaderless:
-			w.excuse("boundaries were left because no runner runs any more")
+			w.excuse(noRunner, noRunner)
 		default:
 			w.passes(s)
 		}

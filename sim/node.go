@@ -237,7 +237,7 @@ func (n *node) ended(err error) {
 	if why != "" {
 		n.w.fail(exits, "", fmt.Sprintf("the runner of %s ended %s: %v", n, why, err))
 	}
-	n.w.excuse(fmt.Sprintf("the runner of %s ended at %s: %v; until the process starts again "+
+	n.w.excuse(runnerEnded, fmt.Sprintf("the runner of %s ended at %s: %v; until the process starts again "+
 		"it runs no schedules (with engine standby=yes it tries again every 5 s)", n, text(n.w.now), err))
 }
 

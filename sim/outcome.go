@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tickonce/tickonce/internal/core"
@@ -60,8 +59,11 @@ func (r *Result) Outcome() string {
 	for _, f := range r.Failures {
 		write("failure", quote(f.Invariant), quote(f.Schedule), quote(f.Detail))
 	}
-	for _, text := range slices.Concat(r.Unmet, r.Excused) {
+	for _, text := range r.Unmet {
 		write("note", quote(text))
+	}
+	for _, e := range r.Excused {
+		write("note", quote(e.Text))
 	}
 	for _, m := range r.Coverage.Marks() {
 		if m.Reached > 0 {

@@ -26,7 +26,7 @@ func TestOutcome(t *testing.T) {
 		},
 		Failures: []Failure{{Invariant: "1 fires once", Schedule: "report", Detail: "again"}},
 		Unmet:    []string{"expected this"},
-		Excused:  []string{"stuck\nhere"},
+		Excused:  []Excuse{{"stuck", "stuck\nhere"}},
 	}
 	r.Coverage.sometimes(capHit, true)
 	r.Coverage.sometimes(skipped, false)

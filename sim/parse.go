@@ -75,6 +75,7 @@ var directives = []struct {
 	{"schedule", false, (*parser).schedule},
 	{"at", false, (*parser).at},
 	{"during", false, (*parser).during},
+	{swarmWord, true, (*parser).swarm},
 	{"expect", false, (*parser).expect},
 }
 

@@ -18,14 +18,12 @@ func (d drawer) chance(site string, percent int) bool { return d.n(site, 100) < 
 func drawn[T any](d drawer, site string, of ...T) T { return of[d.n(site, len(of))] }
 
 const (
-	ms     = time.Millisecond
 	second = time.Second
 	minute = time.Minute
 )
 
 // drawScenario is a scenario of three hours with up to eight faults in the
-// first two. Instants lie where bugs do: at boundaries and at the ends of
-// leases, a little before and after.
+// first two.
 func drawScenario(seed uint64) Scenario {
 	d := drawer{newChoices(seed)}
 	s := Scenario{For: 3 * time.Hour, QuietAfter: 2 * time.Hour}
@@ -54,58 +52,8 @@ func drawScenario(seed uint64) Scenario {
 		})
 	}
 	s.Queues = []Queue{{Name: s.Schedules[0].Queue, Workers: 1 + d.n("workers", 3)}}
-	for range d.n("faults", 9) {
-		s.Faults = append(s.Faults, d.fault(&s))
-	}
-	return s
-}
-
-func (d drawer) fault(s *Scenario) Fault {
-	runners := s.Engine.Runners
-	f := Fault{
-		Kind: FaultDown + FaultKind(d.n("kind", int(FaultDuplicateAck))),
-		At:   time.Duration(1+d.n("at", 90))*minute + drawn(d, "beside", 0, 0, -ms, ms, -second, second),
-		For:  drawn(d, "for", ms, second, 30*second, minute-ms, minute, minute+ms, 3*minute, 25*minute),
-	}
-	one := func() int {
-		if runners == 1 || d.chance("all", 30) {
-			return 0
-		}
-		return 1 + d.n("runner", runners)
-	}
-	point := drawn(d, "point", Anywhere, BetweenReadAndWrite)
-	switch f.Kind {
-	case FaultPause:
-		f.Runner, f.Point = one(), point
-	case FaultDown:
-		f.Runner = one()
-		if most := 64 * time.Duration(everyOf(&s.Schedules[0])) * ms; most < 10*minute && d.chance("to the cap", 30) {
-			f.For = most - ms // so that exactly 64 are missed, wherever it begins
-		}
-	case FaultCrash:
-		f.Point = point
-		if f.Runner = one(); f.Runner == 0 {
-			f.Restart = drawn(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
-		}
-	case FaultClockJump:
-		f.Point = point
-		f.By = drawn(d, "by", ms, second, minute, minute+second, 10*minute, time.Hour, 400*24*time.Hour)
-		if d.chance("back", 50) {
-			f.By = -f.By
-		}
-		if d.chance("for good", 50) {
-			f.For = 0
-		}
-	case FaultStoreErrors:
-		f.Applied = drawn(d, "applied", AppliedNo, AppliedYes, AppliedUnknown)
-		f.Chance = drawn(d, "chance", 0, Always/10, Always/2)
-	case FaultLateAck, FaultDuplicateAck:
-		f.Takes = drawn(d, "later", Span{0, ms}, Span{0, 5 * second}, Span{0, 90 * second})
-		fallthrough
-	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
-		f.Chance = drawn(d, "chance", 0, Always/10, Always/2)
-	}
-	return f
+	s.Swarm = Swarm{Max: 8}
+	return s.draw(seed)
 }
 
 // TestRandomScenarios: whatever goes wrong, every invariant holds, and each mark

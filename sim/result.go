@@ -20,7 +20,7 @@ type Result struct {
 	Faults    []FaultResult    // in the scenario's order
 	Failures  []Failure        // invariants broken, in the order of their discovery; at the 100th the run is broken off
 	Unmet     []string         // expectations that were not met: what was expected, what came
-	Excused   []string         // what was stuck and had to be
+	Excused   []Excuse         // what was stuck and had to be
 	Coverage  Coverage         // how often each coverage mark was reached
 }
 
@@ -84,6 +84,55 @@ type Failure struct {
 	Schedule  string
 	Detail    string
 	Liveness  bool
+}
+
+// Excuse is something that was stuck and had to be.
+type Excuse struct {
+	Kind string // why it had to be, the same for all of its kind
+	Text string // when and where
+}
+
+// add adds the counts of another schedule, or of another run.
+func (s *ScheduleResult) add(o *ScheduleResult) {
+	if s.SkipReasons == nil {
+		s.SkipReasons = map[string]int64{}
+	}
+	for _, reason := range reasonWords {
+		if n := o.SkipReasons[reason]; n > 0 {
+			s.SkipReasons[reason] += n
+		}
+	}
+	s.Boundaries += o.Boundaries
+	s.Fired += o.Fired
+	s.Skipped += o.Skipped
+	s.Quarantined += o.Quarantined
+	s.FiredAgain += o.FiredAgain
+	s.FiredByRepair += o.FiredByRepair
+	s.Left += o.Left
+	s.Forgotten += o.Forgotten
+	s.MaxLate = max(s.MaxLate, o.MaxLate)
+}
+
+// add adds the counts of another queue, or of another run.
+func (q *QueueResult) add(o *QueueResult) {
+	if q.DeadReasons == nil {
+		q.DeadReasons = map[string]int64{}
+	}
+	for _, cause := range deathWords {
+		if n := o.DeadReasons[cause]; n > 0 {
+			q.DeadReasons[cause] += n
+		}
+	}
+	q.Enqueued += o.Enqueued
+	q.Done += o.Done
+	q.Dead += o.Dead
+	q.Pending += o.Pending
+	q.Claimed += o.Claimed
+	q.Cancelled += o.Cancelled
+	q.Claims += o.Claims
+	q.Retried += o.Retried
+	q.DoneForgotten += o.DoneForgotten
+	q.Lost += o.Lost
 }
 
 // timeOf is an instant as a time in UTC; the zero time where there is none.

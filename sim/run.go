@@ -5,13 +5,17 @@ import (
 	"time"
 )
 
-// Run runs a scenario from its start to its end. The error is [*Mistakes],
+// Run runs a scenario from its start to its end; one with a swarm as
+// [Scenario.Draw] draws it with its own seed. The error is [*Mistakes],
 // where [Scenario.Validate] refuses the scenario; whatever goes wrong in the
 // run itself, a panic of the engine too, is in the [Result]. A run owns nothing
 // outside its memory: several may be made at once.
 func Run(s Scenario) (*Result, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
+	}
+	if s.Swarm != (Swarm{}) {
+		s = s.draw(s.Engine.Seed)
 	}
 	return run(&s, rig{budget: maxEvents}), nil
 }

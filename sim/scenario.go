@@ -23,11 +23,12 @@ type Scenario struct {
 	Engine     Engine
 	Start      time.Time     // true time at the beginning; zero: [DefaultStart]
 	For        time.Duration // how long the run lasts
-	QuietAfter time.Duration // no fault lasts longer, and liveness is judged from here on; 0: the end of the last fault
+	QuietAfter time.Duration // no fault lasts longer, and liveness is judged from here on; 0: the end of the last fault, with a swarm two thirds of the run
 
 	Queues    []Queue
 	Schedules []Schedule
 	Faults    []Fault
+	Swarm     Swarm // has faults drawn from the seed, where Faults has none
 	Expect    []Expect
 
 	// Outcome is the recorded outcome, the text below the line "----". It is

@@ -115,7 +115,7 @@ func quote(text string) string {
 	for i := range len(text) {
 		c := text[i]
 		bare := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-			strings.IndexByte("-_.:/+%@", c) >= 0
+			strings.IndexByte("-_.,:/+%@", c) >= 0
 		if !bare {
 			return strconv.Quote(text)
 		}

@@ -47,7 +47,7 @@ type world struct {
 
 	coverage Coverage
 	failures []Failure
-	excused  []string
+	excused  []Excuse
 	spent    bool // whether its budget is
 }
 
@@ -273,10 +273,16 @@ func (w *world) fail(broken invariant, schedule, detail string) {
 	}
 }
 
+// The kinds of excuses: why something that is stuck has to be.
+const (
+	runnerEnded = "a runner ended, by an outage of the store or by another's lease, and none takes its place until its process starts again"
+	noRunner    = "boundaries were left because no runner runs any more"
+)
+
 // excuse notes that something was stuck and had to be.
-func (w *world) excuse(text string) {
-	if len(w.excused) < maxFailures && !slices.Contains(w.excused, text) {
-		w.excused = append(w.excused, text)
+func (w *world) excuse(kind, text string) {
+	if e := (Excuse{kind, text}); len(w.excused) < maxFailures && !slices.Contains(w.excused, e) {
+		w.excused = append(w.excused, e)
 	}
 }
 

@@ -132,7 +132,10 @@ func runJSON(r *report) runObject {
 		Verdict: r.verdict, Outcome: r.outcome, Digest: r.Digest.String(),
 		SimulatedMS: r.Simulated.Milliseconds(), Events: r.Events,
 		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Violations: []violationObject{},
-		Excused: append([]string{}, r.Excused...), Coverage: map[string]int64{},
+		Excused: []string{}, Coverage: map[string]int64{},
+	}
+	for _, e := range r.Excused {
+		o.Excused = append(o.Excused, e.Text)
 	}
 	policies := r.policies()
 	for _, s := range r.Schedules {

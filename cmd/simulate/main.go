@@ -2,6 +2,7 @@
 // what became of every boundary. Package sim describes its scenario files.
 //
 //	simulate run FILE        run a scenario and judge it
+//	simulate sweep FILE      run it with many seeds and judge them together
 //	simulate explain SPEC    what one schedule does through an outage
 //
 // The exit code is that of the verdict:
@@ -14,6 +15,8 @@
 //	5  vacuous
 //	6  budget: more events than a run may take
 //	7  a handler crashed
+//
+// and 130 that of a sweep that was interrupted before it found anything.
 package main
 
 import (
@@ -44,6 +47,9 @@ func simulate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var failed *failure
 	if errors.As(err, &failed) {
 		return failed.verdict.ExitCode()
+	}
+	if errors.Is(err, errInterrupted) {
+		return exitInterrupted
 	}
 	var mistakes *sim.Mistakes
 	if errors.As(err, &mistakes) {
@@ -77,7 +83,7 @@ boundary, which is an instant at which a schedule is due.
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newExplain())
+	root.AddCommand(newRun(), newSweep(), newExplain())
 	return root
 }
 

@@ -231,8 +231,8 @@ func (r *report) judgement() []string {
 	case r.outcome == outcomeRecorded:
 		list = append(list, "recorded the outcome in "+r.file+", although the verdict is "+r.verdict.String())
 	}
-	for _, text := range r.Excused {
-		list = append(list, "excused: "+text)
+	for _, e := range r.Excused {
+		list = append(list, "excused: "+e.Text)
 	}
 	return list
 }

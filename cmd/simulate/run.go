@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,32 +29,27 @@ is compared, since the recorded outcome is that of the file's own seed.
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
   simulate run --seed 7 --json examples/scenarios/database-failover.sim`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("%d files came, want one: write %s FILE", len(args), cmd.CommandPath())
-			}
-			return nil
-		},
-		ValidArgsFunction: cobra.FixedCompletions([]string{"sim"}, cobra.ShellCompDirectiveFilterFileExt),
+		Args:              oneFile,
+		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
 			return c.run(args[0])
 		},
 	}
 	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's; the recorded outcome is not compared")
+	c.addSwarm(cmd)
+	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
 	return cmd
 }
 
 type runCommand struct {
-	seed          seed
-	json, rewrite bool
-	stdin         io.Reader
-	stdout        io.Writer
+	input
+	seed                 seed
+	json, rewrite, print bool
+	stdout               io.Writer
 }
-
-const fromStdin = "-"
 
 func (c *runCommand) run(path string) error {
 	if c.rewrite && c.seed.given {
@@ -66,16 +59,24 @@ func (c *runCommand) run(path string) error {
 	if c.rewrite && path == fromStdin {
 		return errors.New("--rewrite needs a file to write to, not standard input")
 	}
-	text, err := c.read(path)
-	if err != nil {
-		return err
+	if c.rewrite && c.swarm.given {
+		return errors.New("--rewrite and --swarm exclude each other, since a recorded outcome is that of the file's own faults")
 	}
-	scenario, err := sim.Parse(printable(path), text)
+	scenario, text, err := c.scenario(path)
 	if err != nil {
 		return err
 	}
 	if c.seed.given {
 		scenario.Engine.Seed = c.seed.n
+	}
+	if c.swarm.given || c.print {
+		if scenario, err = scenario.Draw(scenario.Engine.Seed); err != nil {
+			return err
+		}
+	}
+	if c.print {
+		_, err = io.WriteString(c.stdout, scenario.String())
+		return err
 	}
 	begin := time.Now()
 	result, err := sim.Run(scenario)
@@ -105,21 +106,6 @@ func (c *runCommand) run(path string) error {
 		err = &failure{r.verdict}
 	}
 	return err
-}
-
-// read reads the scenario, but not much more than the longest one.
-func (c *runCommand) read(path string) (string, error) {
-	in := c.stdin
-	if path != fromStdin {
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, sim.MaxFile+1))
-	return string(text), err
 }
 
 // rewrite replaces the text of a file: all of it or, on an error, nothing.
@@ -190,28 +176,4 @@ func lineAt(lines []string, i int) string {
 		return lines[i]
 	}
 	return "(no line)"
-}
-
-// seed is a flag for a seed.
-type seed struct {
-	n     uint64
-	given bool
-}
-
-func (*seed) Type() string { return "N" }
-
-func (s *seed) String() string {
-	if !s.given {
-		return ""
-	}
-	return strconv.FormatUint(s.n, 10)
-}
-
-func (s *seed) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("--seed: found %q, want a whole number from 0 to %d", text, uint64(math.MaxUint64))
-	}
-	s.n, s.given = n, true
-	return nil
 }

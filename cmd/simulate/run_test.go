@@ -61,7 +61,7 @@ func TestReportShowsViolations(t *testing.T) {
 	r.Failures = []sim.Failure{{
 		Invariant: "1 fires once", At: sim.DefaultStart.Add(90 * time.Second), Schedule: "report\x1b", Detail: "fired again\x1b[2J",
 	}}
-	r.Excused = []string{"nobody was there"}
+	r.Excused = []sim.Excuse{{Kind: "nobody", Text: "nobody was there"}}
 	text := written(t, r)
 	require.Contains(t, text, `1 fires once  +1m30s  report\x1b  fired again\x1b[2J`+"\n")
 	require.Contains(t, text, "a rule that holds whatever happens was broken\n  excused: nobody was there\n")

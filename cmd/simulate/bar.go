@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/progress"
+	"golang.org/x/term"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+// bar shows on a terminal how far a sweep is: a bar, how many runs were made, in
+// what time and at what rate, and how long the others may take.
+type bar struct {
+	writer  progress.Writer // nil where nobody looks
+	tracker progress.Tracker
+	drawn   sync.WaitGroup
+}
+
+// newBar shows the bar, if w is a terminal.
+func newBar(w io.Writer, total int64) *bar {
+	b := &bar{tracker: progress.Tracker{Total: total, RemoveOnCompletion: true}}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return b
+	}
+	b.writer = progress.NewWriter()
+	b.writer.SetOutputWriter(w)
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		b.writer.SetTerminalWidth(width)
+	}
+	style := progress.StyleBlocks
+	style.Visibility.ETA, style.Visibility.Speed = true, true
+	style.Options.ETAString, style.Options.TimeInProgressPrecision = "left", time.Second
+	style.Options.Separator, style.Options.PercentFormat = "  ", "%3.0f%%"
+	b.writer.SetStyle(style)
+	b.writer.AppendTracker(&b.tracker)
+	b.drawn.Go(b.writer.Render)
+	return b
+}
+
+// set shows how far the sweep has come.
+func (b *bar) set(r *sim.SweepResult) {
+	b.tracker.SetValue(r.Runs)
+	if r.Failed > 0 {
+		b.tracker.UpdateMessage(fmt.Sprintf("%s failed", number(r.Failed)))
+	}
+}
+
+// stop takes the bar away.
+func (b *bar) stop() {
+	if b.writer == nil {
+		return
+	}
+	b.tracker.MarkAsDone()
+	b.writer.Stop()
+	b.drawn.Wait()
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+// input is where a command has its scenario from.
+type input struct {
+	stdin io.Reader
+	swarm swarm
+}
+
+const fromStdin = "-"
+
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%d files came, want one: write %s FILE", len(args), cmd.CommandPath())
+	}
+	return nil
+}
+
+var completeFile = cobra.FixedCompletions([]string{"sim"}, cobra.ShellCompDirectiveFilterFileExt)
+
+// addSwarm adds the flag --swarm.
+func (c *input) addSwarm(cmd *cobra.Command) {
+	cmd.Flags().Var(&c.swarm, "swarm", "faults drawn from the seed, in the place of the file's own, such as \"faults=8..60 kinds=all,-handler\"")
+}
+
+// scenario reads the file, and gives it the swarm of the flag, if there is one.
+func (c *input) scenario(path string) (sim.Scenario, string, error) {
+	text, err := c.read(path)
+	if err != nil {
+		return sim.Scenario{}, "", err
+	}
+	s, err := sim.Parse(printable(path), text)
+	if err == nil && c.swarm.given {
+		s = s.WithSwarm(c.swarm.Swarm)
+		err = s.Validate()
+	}
+	return s, text, err
+}
+
+// read reads the file, but not much more than the longest one.
+func (c *input) read(path string) (string, error) {
+	in := c.stdin
+	if path != fromStdin {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, sim.MaxFile+1))
+	return string(text), err
+}
+
+// seed is a flag for a seed.
+type seed struct {
+	n     uint64
+	given bool
+}
+
+func (*seed) Type() string { return "N" }
+
+func (s *seed) String() string {
+	if !s.given {
+		return ""
+	}
+	return strconv.FormatUint(s.n, 10)
+}
+
+func (s *seed) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("--seed: found %q, want a whole number from 0 to %d", text, uint64(math.MaxUint64))
+	}
+	s.n, s.given = n, true
+	return nil
+}
+
+// swarm is a flag for a swarm.
+type swarm struct {
+	sim.Swarm
+	given bool
+}
+
+func (*swarm) Type() string { return "WORDS" }
+
+func (s *swarm) Set(text string) (err error) {
+	if s.Swarm, err = sim.ParseSwarm(text); err != nil {
+		return fmt.Errorf("--swarm: %w", err)
+	}
+	s.given = true
+	return nil
+}
+
+// seeds is a flag for a range of seeds.
+type seeds struct{ sim.Seeds }
+
+func (*seeds) Type() string { return "RANGE" }
+
+func (s *seeds) Set(text string) (err error) {
+	if s.Seeds, err = sim.ParseSeeds(text); err != nil {
+		return fmt.Errorf("--seeds: %w", err)
+	}
+	return nil
+}
+
+// jobs is a flag for how many runs are made at once.
+type jobs int
+
+const mostJobs = 1024
+
+func (*jobs) Type() string     { return "N" }
+func (j *jobs) String() string { return strconv.Itoa(int(*j)) }
+
+func (j *jobs) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostJobs {
+		return fmt.Errorf("--jobs: found %q, want a whole number from 1 to %d", text, mostJobs)
+	}
+	*j = jobs(n)
+	return nil
+}

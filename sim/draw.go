@@ -1,0 +1,300 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
+)
+
+// Draw is the scenario as a sweep runs it with the seed: with the faults that
+// its swarm draws, each written out, and without a swarm. What is expected of
+// a sweep as a whole, the marks, is left out. The error is [*Mistakes], where
+// [Scenario.Validate] refuses the scenario; it refuses none that was drawn.
+//
+// The same scenario and seed draw the same faults in every version that has
+// the same kinds of faults to draw from (docs/SWARM.md).
+func (s Scenario) Draw(seed uint64) (Scenario, error) {
+	if err := s.Validate(); err != nil {
+		return Scenario{}, err
+	}
+	return s.draw(seed), nil
+}
+
+func (s Scenario) draw(seed uint64) Scenario {
+	s.Engine.Seed, s.Outcome = seed, ""
+	s.Expect = slices.DeleteFunc(slices.Clone(s.Expect), func(e Expect) bool { return e.Kind == ExpectMark })
+	if s.Swarm == (Swarm{}) {
+		return s
+	}
+	if s.QuietAfter == 0 {
+		s.QuietAfter = max(wholeMS(s.For/3*2), time.Millisecond)
+	}
+	d := drawing{scenario: &s, choices: newChoices(seed)}
+	if d.n("ties", 2) == 1 {
+		s.Engine.Ties = TiesSeeded
+	}
+	kinds := d.kinds()
+	for range s.Swarm.Min + d.n("count", s.Swarm.Max-s.Swarm.Min+1) {
+		kind := kinds[d.n("kind", len(kinds))]
+		d.kind = kind.word()
+		f := Fault{Kind: kind, At: d.instant()}
+		drawings[kind].draw(&d, &f)
+		f.For = min(f.For, s.QuietAfter-f.At)
+		s.Faults = append(s.Faults, f)
+		d.kind = ""
+	}
+	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	s.Swarm = Swarm{}
+	return s
+}
+
+// drawings says of each kind of fault its group and how what it has beside its
+// kind and instant is drawn. A duration that lasts too long is cut.
+var drawings = [...]struct {
+	group string
+	draw  func(*drawing, *Fault)
+}{
+	FaultDown: {"process", func(d *drawing, f *Fault) {
+		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
+	}},
+	FaultCrash: {"process", func(d *drawing, f *Fault) {
+		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
+		if f.Runner == 0 {
+			f.Restart = one(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
+		}
+	}},
+	FaultPause: {"process", func(d *drawing, f *Fault) {
+		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
+	}},
+	FaultClockJump: {"clock", func(d *drawing, f *Fault) {
+		f.By, f.Point = one[time.Duration](d, "sign", -1, 1)*d.jump(), d.point()
+		if d.n("back", 2) == 1 {
+			f.For = d.lasts()
+		}
+	}},
+	FaultStoreErrors: {"store", func(d *drawing, f *Fault) {
+		f.Applied = one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown, AppliedUnknown)
+		f.Chance, f.For = d.chance(), d.lasts()
+	}},
+	FaultHandlerSlow: {"handler", func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+		if v := d.visibility(); d.n("takes", 2) == 1 {
+			f.Takes = Span{v - time.Millisecond, v + time.Millisecond}
+		}
+	}},
+	FaultHandlerFails: {"handler", func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+	}},
+	FaultHandlerPanics: {"handler", func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+	}},
+	FaultLateAck: {"queue", func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
+	}},
+	FaultDuplicateAck: {"queue", func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
+	}},
+}
+
+// drawing draws the faults of one run. Each kind of fault has streams of its
+// own, so that one draw more for a kind moves no draw of another, and none is
+// a stream of the run itself.
+type drawing struct {
+	scenario *Scenario // with the faults drawn so far
+	choices  *choices
+	kind     string // whose faults are drawn
+}
+
+func (d *drawing) site(name string) *site { return d.choices.at("swarm/" + d.kind + "/" + name) }
+
+// n draws a number in [0, n).
+func (d *drawing) n(site string, n int) int { return int(d.site(site).choice(int64(n))) }
+
+// upTo draws a duration of at most so much.
+func (d *drawing) upTo(site string, most time.Duration) time.Duration {
+	return d.site(site).within(Span{0, max(wholeMS(most), 0)})
+}
+
+// one draws one of the values.
+func one[T any](d *drawing, site string, of ...T) T { return of[d.n(site, len(of))] }
+
+// kinds draws which kinds a run has: one run in four has all of them, one has
+// three at most, two have each by even chance.
+func (d *drawing) kinds() []FaultKind {
+	all, _ := kindsOf(d.scenario.kindsText())
+	var some []FaultKind
+	switch d.n("portfolio", 4) {
+	case 0:
+		return all
+	case 1:
+		for range 3 {
+			some = append(some, one(d, "few", all...))
+		}
+		slices.Sort(some)
+		return slices.Compact(some)
+	}
+	for _, k := range all {
+		if d.n("has "+k.word(), 2) == 1 {
+			some = append(some, k)
+		}
+	}
+	if len(some) == 0 {
+		return all
+	}
+	return some
+}
+
+func (s *Scenario) kindsText() string {
+	if s.Swarm.Kinds == "" {
+		return allKinds
+	}
+	return s.Swarm.Kinds
+}
+
+// instant draws when a fault begins: half of them at a boundary of a schedule,
+// an eighth where a lease may be renewed or lapse, a quarter where another
+// fault begins or ends, or a lease or a renewal later, or a little before or
+// after any of these; the others anywhere.
+func (d *drawing) instant() time.Duration {
+	last := d.scenario.QuietAfter - time.Millisecond
+	at := time.Duration(-1)
+	switch d.n("at", 8) {
+	case 0, 1, 2, 3:
+		at = d.boundary(last) + one(d, "beside", 0, 0, -time.Millisecond, time.Millisecond, -time.Second, time.Second)
+	case 4:
+		renewal := d.lease() / 3
+		at = time.Duration(d.n("lease", int(last/renewal)+1))*renewal + d.edge()
+	case 5, 6:
+		if before := d.scenario.Faults; len(before) > 0 {
+			f := &before[d.n("after", len(before))]
+			at = f.At + one(d, "side", 0, f.For) + one(d, "later", 0, 0, d.lease()/3, d.lease()) + d.edge()
+		}
+	}
+	if at < 0 || at > last {
+		return d.upTo("anywhere", last)
+	}
+	return wholeMS(at)
+}
+
+// boundary draws a boundary of a schedule; negative if there is none by then.
+func (d *drawing) boundary(last time.Duration) time.Duration {
+	s := d.schedule()
+	start, every := d.scenario.Start, time.Duration(intervalOf(s.Spec))*time.Millisecond
+	if start.IsZero() {
+		start = DefaultStart
+	}
+	firstMS := int64(0)
+	if !s.Anchor.IsZero() {
+		firstMS = s.Anchor.UnixMilli() - start.UnixMilli()
+		if firstMS < 0 {
+			interval := every.Milliseconds()
+			firstMS = (firstMS%interval + interval) % interval
+		}
+	}
+	if firstMS > last.Milliseconds() {
+		return -1
+	}
+	first := time.Duration(firstMS) * time.Millisecond
+	return first + time.Duration(d.site("boundary").choice(int64((last-first)/every)+1))*every
+}
+
+// lasts draws how long a fault lasts: as long as something else does, or a
+// little more or less, or anything; long ones are rare.
+func (d *drawing) lasts() time.Duration {
+	drawn := time.Duration(0)
+	switch d.n("lasts", 8) {
+	case 0:
+		return one(d, "short", time.Millisecond, time.Second)
+	case 1:
+		drawn = one(d, "leases", d.lease()/3, d.lease()) + d.edge()
+	case 2:
+		drawn = d.visibility() + d.edge()
+	case 3:
+		drawn = one[time.Duration](d, "intervals", 1, 2)*d.every() + d.edge()
+	case 4: // the most that is caught up, and one more
+		drawn = one[time.Duration](d, "cap", catchUpCap, catchUpCap+1)*d.every() + d.edge()
+	case 5:
+		return time.Millisecond + d.upTo("seconds", 10*time.Second)
+	case 6:
+		return time.Millisecond + d.upTo("minutes", 5*time.Minute)
+	}
+	if drawn <= 0 || drawn > d.scenario.QuietAfter/8 {
+		return time.Millisecond + d.upTo("long", d.scenario.QuietAfter/16)
+	}
+	return wholeMS(drawn)
+}
+
+// jump draws by how much a clock jumps.
+func (d *drawing) jump() time.Duration {
+	const day = 24 * time.Hour
+	switch d.n("jump", 8) {
+	case 0:
+		return one(d, "small", time.Millisecond, time.Second)
+	case 1, 2:
+		return wholeMS(d.lease() + d.edge())
+	case 3, 4:
+		return d.every() + d.edge()
+	case 5:
+		return min(catchUpCap*d.every(), day) + d.edge()
+	case 6:
+		return one(d, "large", time.Hour, 8*time.Hour, day, 400*day)
+	default:
+		return time.Millisecond + d.upTo("jumps", 10*time.Minute)
+	}
+}
+
+// runner draws a process; 0, which is all of them, always where there is one.
+func (d *drawing) runner() int {
+	if runners := d.scenario.Engine.Runners; runners > 1 {
+		return max(d.n("runner", runners+2)-1, 0)
+	}
+	return 0
+}
+
+func (d *drawing) point() Point { return one(d, "point", Anywhere, BetweenReadAndWrite) }
+
+// later draws how much later an ack is sent: most often while the claim holds.
+func (d *drawing) later() Span {
+	return Span{0, one(d, "later", time.Millisecond, 5*time.Second, wholeMS(d.visibility()/2), d.visibility()+time.Second)}
+}
+
+func (d *drawing) chance() PPM { return one(d, "chance", 0, Always/2, Always/10, Always/100) }
+
+// edge is a millisecond before, at, or after something.
+func (d *drawing) edge() time.Duration { return time.Duration(d.n("edge", 3)-1) * time.Millisecond }
+
+func (d *drawing) schedule() *Schedule {
+	return &d.scenario.Schedules[d.n("schedule", len(d.scenario.Schedules))]
+}
+
+// anySchedule draws whose handlers a fault hits: "", which is all, twice in
+// three.
+func (d *drawing) anySchedule() string {
+	if d.n("whose", 3) > 0 {
+		return ""
+	}
+	return d.schedule().Name
+}
+
+func (d *drawing) every() time.Duration {
+	const most = 365 * 24 * time.Hour
+	return min(time.Duration(intervalOf(d.schedule().Spec))*time.Millisecond, most)
+}
+
+func (d *drawing) lease() time.Duration {
+	if d.scenario.Engine.Lease > 0 {
+		return d.scenario.Engine.Lease
+	}
+	return time.Minute
+}
+
+func (d *drawing) visibility() time.Duration {
+	if v := d.schedule().Visibility; v > 0 {
+		return v
+	}
+	return time.Duration(core.PlainStamps.VisibilityMS) * time.Millisecond
+}
+
+func wholeMS(d time.Duration) time.Duration { return d.Truncate(time.Millisecond) }
