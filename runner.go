@@ -135,7 +135,8 @@ func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err err
 		clear(r.rows[:r.used]) // or they would keep payloads of rows that are gone
 		r.used = 0
 	}
-	if r.asleep() {
+	host := r.engine.now()
+	if r.asleep(host) {
 		return r.next(), &r.report, nil
 	}
 	if r.phase == phaseRest {
@@ -143,7 +144,7 @@ func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err err
 			r.phase = phaseLook
 		}
 	}
-	r.wait(0)
+	r.rested, r.wake = host, host
 	switch r.phase {
 	case phaseContend:
 		r.contend(ctx)
@@ -174,10 +175,9 @@ func (r *Runner) next() time.Time {
 	return timeOf(r.wake - 1)
 }
 
-// asleep reports whether it is too soon for a step. A host's clock that has
-// gone back ends the sleep (K5), a woken engine ends a rest (L8).
-func (r *Runner) asleep() bool {
-	host := r.engine.now()
+// asleep reports whether it is too soon for a step at the host's now. A host's
+// clock that has gone back ends the sleep (K5), a woken engine ends a rest (L8).
+func (r *Runner) asleep(host store.Instant) bool {
 	return r.rested <= host && host < r.wake && (r.phase != phaseRest || r.seen == r.engine.woken.seen())
 }
 

@@ -13,6 +13,7 @@ package faultstore
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tickonce/tickonce/store"
@@ -71,10 +72,14 @@ func call[A any](s *Store, op Op, do func(lost bool) (A, error)) (A, error) {
 // unless returns dst, or if its content is to be lost another slice like it.
 func unless[E any](lost bool, dst []E) []E {
 	if lost {
-		return slices.Clone(dst)
+		return make([]E, len(dst))
 	}
 	return dst
 }
+
+// lostRows has room for due rows that are lost: runners offer a lot of it, and
+// ask often.
+var lostRows = sync.Pool{New: func() any { return new([]store.Schedule) }}
 
 // read is the answer of a paged read.
 type read struct {
@@ -112,7 +117,15 @@ func (s *Store) Queues(ctx context.Context, from string, dst []store.Queue) (int
 // Due implements [store.Store].
 func (s *Store) Due(ctx context.Context, dst []store.Schedule) (store.Due, error) {
 	return call(s, Op{Method: Due}, func(lost bool) (store.Due, error) {
-		return s.inner.Due(ctx, unless(lost, dst))
+		if !lost {
+			return s.inner.Due(ctx, dst)
+		}
+		room := lostRows.Get().(*[]store.Schedule)
+		*room = slices.Grow((*room)[:0], len(dst))[:len(dst)]
+		due, err := s.inner.Due(ctx, *room)
+		clear((*room)[:due.N])
+		lostRows.Put(room)
+		return due, err
 	})
 }
 
