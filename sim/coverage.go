@@ -13,6 +13,9 @@ const (
 	skipped
 	skipOnGrid
 	quarantined
+	rowHealed
+	queueFull
+	staleMove
 	leaderChanged
 	twoLeaders
 	leaseLapsed
@@ -41,6 +44,9 @@ var catalogue = [marks]struct{ id, about string }{
 	skipped:               {"skipped", "a boundary was skipped"},
 	skipOnGrid:            {"skip-on-grid", "boundaries were skipped by a tick that ran exactly at a boundary"},
 	quarantined:           {"quarantined", "a row was held"},
+	rowHealed:             {"row-healed", "a row that was held fired, or went on, again"},
+	queueFull:             {"queue-full", "a tick found no room in a queue"},
+	staleMove:             {"stale-move", "a row had changed between the read and the write of its tick, and was not moved"},
 	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},
 	leaseLapsed:           {"lease-lapsed", "a leader found its lease lapsed and took it anew"},

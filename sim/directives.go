@@ -145,6 +145,9 @@ func (p *parser) fault(l *line, f *Fault, lasts bool) {
 		keys = slices.DeleteFunc(keys, func(k key[Fault]) bool { return hasFor(k) || k.name == pointKey })
 	}
 	parseKeys(p, l, l.words[end:], f, keys)
+	if f.Kind == FaultEditChange && f.Queue != "" {
+		p.queues[f.Queue] = true
+	}
 	p.need(l, slices.DeleteFunc(slices.Clone(rule.must), func(k string) bool { return lasts && k == forKey })...)
 	p.scenario.Faults = append(p.scenario.Faults, *f)
 	p.later(l, func() { p.checkFault(l, f) })
@@ -201,6 +204,12 @@ func (p *parser) checkFault(l *line, f *Fault) {
 		}
 		r.allowed = "restart=, where the store goes too, or runner=, one process over a store that stays"
 		p.refuse(l, l.words[0].column, &r)
+	}
+	switch {
+	case f.Kind == FaultTamper && (f.Row == 0) == (f.Spec == ""):
+		p.refuse(l, l.endColumn(), &refusal{found: "the end of the line", allowed: "either row= or every="})
+	case f.Kind == FaultEditChange && f.Spec == "" && f.Queue == "" && f.CatchUp == 0:
+		p.refuse(l, l.endColumn(), &refusal{found: "the end of the line", allowed: "every=, queue= or catch-up="})
 	}
 	quiet, limit := s.QuietAfter, "quiet-after="
 	if quiet == 0 {

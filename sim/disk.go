@@ -35,18 +35,21 @@ func (w *world) open() {
 	if w.disk.kept {
 		durable.Journal = &w.disk
 	}
-	e, recovery, err := memengine.Open(tickonce.Config{Clock: storeClock{w}}, durable)
+	limits := tickonce.Limits{QueueLength: w.scenario.Engine.QueueLimit}
+	e, recovery, err := memengine.Open(tickonce.Config{Clock: storeClock{w}, Limits: limits}, durable)
 	if err != nil {
 		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
 	}
-	if recovery.Torn != "" || recovery.Invalid > 0 {
+	invalid := recovery.Invalid > 0 // and so its holds may be new
+	if recovery.Torn != "" || invalid && !w.spoilt {
 		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
 	}
 	w.truth.opened(e.Store())
-	if w.disk.left != nil && !bytes.Equal(w.disk.left, w.truth.bytes()) {
+	if w.disk.left != nil && !invalid && !bytes.Equal(w.disk.left, w.truth.bytes()) {
 		w.fail(durability, "", "the store opened in another state than it was left in")
 	}
 	w.disk.left = nil
+	w.mendAll()
 }
 
 // lose takes from the disk what does not outlive a crash.

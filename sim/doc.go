@@ -68,7 +68,7 @@
 // The lines engine, start, run, once each; run must be there:
 //
 //	engine    runners=1..16 lease=D batch=N on-time=D standby=yes|no
-//	          clock-repair=hold|rearm snapshot-every=D ties=fifo|seeded seed=N
+//	          clock-repair=hold|rearm queue-limit=N snapshot-every=D ties=fifo|seeded seed=N
 //	start     T
 //	run       D quiet-after=D
 //
@@ -98,6 +98,17 @@
 //	at D      handler panicking for=D p=P schedule=NAME queue=NAME
 //	at D      queue late-ack for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      queue duplicate-ack for=D takes=D..D p=P schedule=NAME queue=NAME
+//	at D      edit add|pause|resume|remove schedule=NAME point=POINT
+//	at D      edit change schedule=NAME every=SPEC queue=NAME catch-up=POLICY
+//	          point=POINT
+//	at D      tamper schedule=NAME every=SPEC|row=ROW for=D point=POINT
+//
+// An edit is made by somebody outside the processes, whose calls fail like those
+// of others and are made again: add registers the schedule as its line has it,
+// change with other keys. tamper writes another spec, or a row that is spoilt,
+// behind the engine's back, and with for= mends it afterwards; ROW is bad-spec,
+// cut-spec, reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead or
+// cursor-at-end.
 //
 // An ack stands for a retry, too. A late one is sent so much later, while the
 // worker goes on; a duplicate is sent a second time, so much later.
@@ -113,8 +124,8 @@
 //	swarm     faults=N..N kinds=KIND,GROUP,-KIND
 //
 // A kind is written with - for its blanks, as store-error-burst; the groups are
-// process, clock, store, handler and queue; all is all, and the default. All faults
-// are over by quiet-after, which is two thirds of the run if it is not given.
+// process, clock, store, handler, queue, edit and tamper; all is all, and the
+// default. All faults are over by quiet-after, which is two thirds of the run if it is not given.
 //
 // The lines of what must come of it:
 //
@@ -162,6 +173,9 @@
 //	skipped                   a boundary was skipped
 //	skip-on-grid              boundaries were skipped by a tick that ran exactly at a boundary
 //	quarantined               a row was held
+//	row-healed                a row that was held fired, or went on, again
+//	queue-full                a tick found no room in a queue
+//	stale-move                a row had changed between the read and the write of its tick, and was not moved
 //	leader-changed            another runner than the last one took the lead
 //	two-leaders               two runners believed to lead at once
 //	lease-lapsed              a leader found its lease lapsed and took it anew

@@ -96,7 +96,25 @@ var drawings = [...]struct {
 	FaultDuplicateAck: {"queue", func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
 	}},
+	FaultEditAdd: {"edit", edited},
+	FaultEditChange: {"edit", func(d *drawing, f *Fault) {
+		edited(d, f)
+		f.Spec, f.Queue = one(d, "every", "", "@every 7s", "@every 90s", "@every 1h"), d.schedule().Queue
+		f.CatchUp = one(d, "catch-up", CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone)
+	}},
+	FaultEditPause:  {"edit", edited},
+	FaultEditResume: {"edit", edited},
+	FaultEditRemove: {"edit", edited},
+	FaultTamper: {"tamper", func(d *drawing, f *Fault) {
+		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
+		if f.Row = Spoiling(d.n("row", int(SpoilEndOfTime)+1)); f.Row == 0 {
+			f.Spec = one(d, "every", "@every 7s", "@every 90s", "@every 1h")
+		}
+	}},
 }
+
+// edited draws of which schedule an edit is.
+func edited(d *drawing, f *Fault) { f.Schedule, f.Point = d.schedule().Name, d.point() }
 
 // drawing draws the faults of one run. Each kind of fault has streams of its
 // own, so that one draw more for a kind moves no draw of another, and none is

@@ -20,6 +20,9 @@ func (k FaultKind) String() string {
 type faultState struct {
 	effect int64
 	cost   Cost
+	before *store.Schedule // of FaultTamper: what the row was that is spoilt
+	after  *store.Schedule // and what it became
+	over   bool            // it has ended
 }
 
 // strikeRounds bounds how many rounds of the steps of its instant go before a
@@ -38,7 +41,8 @@ func (w *world) planFaults() {
 			w.disk.kept = w.disk.kept || f.Runner == 0
 		}
 		switch f.Kind {
-		case FaultCrash, FaultClockJump, FaultPause:
+		case FaultCrash, FaultClockJump, FaultPause, FaultTamper,
+			FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove:
 			if f.Point == Anywhere {
 				begins.epoch = w.draws.strike.choice(strikeRounds)
 			}
@@ -130,6 +134,14 @@ func (w *world) beginFault(i int) {
 		w.handlerFaults = append(w.handlerFaults, i)
 	case FaultLateAck, FaultDuplicateAck:
 		w.ackFaults = append(w.ackFaults, i)
+	case FaultTamper:
+		w.tamper(i)
+		if f.For == 0 {
+			return
+		}
+	case FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove:
+		w.beginEdit(i)
+		return
 	}
 	w.at(w.now.Add(f.For.Milliseconds()), event{kind: faultEnds, index: int32(i)})
 }
@@ -148,6 +160,9 @@ func (w *world) endFault(i int) {
 		w.handlerFaults = without(w.handlerFaults, i)
 	case FaultLateAck, FaultDuplicateAck:
 		w.ackFaults = without(w.ackFaults, i)
+	case FaultTamper:
+		w.faults[i].over = true
+		w.mend(i)
 	}
 }
 

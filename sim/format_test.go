@@ -16,7 +16,8 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 		For: span1.Draw(t, "for"),
 		Engine: Engine{
 			Runners: rapid.IntRange(0, MaxRunners).Draw(t, "runners"), Lease: within(t, "lease", time.Second, time.Hour),
-			Batch: rapid.IntRange(0, 100_000).Draw(t, "batch"), OnTime: within(t, "on-time", time.Millisecond, 24*time.Hour),
+			QueueLimit: rapid.IntRange(0, math.MaxInt32).Draw(t, "queue limit"),
+			Batch:      rapid.IntRange(0, 100_000).Draw(t, "batch"), OnTime: within(t, "on-time", time.Millisecond, 24*time.Hour),
 			StandBy:       rapid.Bool().Draw(t, "standby"),
 			ClockRepair:   rapid.SampledFrom([]ClockRepair{RepairHold, RepairRearm}).Draw(t, "repair"),
 			SnapshotEvery: span0.Draw(t, "snapshots"), Ties: rapid.SampledFrom([]Ties{TiesFIFO, TiesSeeded}).Draw(t, "ties"),
@@ -178,6 +179,20 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		f.For, f.Chance = lasting, PPM(rapid.Int32Range(0, int32(Always)).Draw(t, "chance"))
 		if f.Kind == FaultStoreErrors {
 			f.Applied = rapid.SampledFrom([]Applied{AppliedNo, AppliedYes, AppliedUnknown}).Draw(t, "applied")
+		}
+	case FaultEditChange:
+		f.Spec, f.Queue = "@every 1h", scheduleNames.Draw(t, "other queue")
+		f.CatchUp = rapid.SampledFrom([]CatchUp{CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone}).Draw(t, "other policy")
+		fallthrough
+	case FaultEditAdd, FaultEditPause, FaultEditResume, FaultEditRemove:
+		f.Schedule = of.Name
+	case FaultTamper:
+		f.Schedule = of.Name
+		if f.Row = Spoiling(rapid.IntRange(0, int(SpoilEndOfTime)).Draw(t, "row")); f.Row == 0 {
+			f.Spec = "@every 7m"
+		}
+		if maybe {
+			f.For = lasting
 		}
 	}
 	return f, true

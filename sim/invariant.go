@@ -13,7 +13,7 @@ type invariant string
 
 const (
 	firesOnce    invariant = "1 fires once"
-	onGrid       invariant = "1 on the grid"
+	onGridOnly   invariant = "1 on the grid"
 	notEarly     invariant = "1 not early"
 	capHeld      invariant = "2 cap"
 	movesOn      invariant = "2 moves on"
@@ -30,11 +30,15 @@ const (
 	exits        invariant = "8 exits"
 	durability   invariant = "11 durable"
 	liveness     invariant = "13 liveness"
+	asRegistered invariant = "S1 as registered"
 	keepsGrid    invariant = "S5 keeps its grid"
+	pauses       invariant = "S7 pause"
 	rightRows    invariant = "T1 right rows"
 	revGuard     invariant = "T3 guard"
 	fireOrder    invariant = "T10 order"
 	rightPolicy  invariant = "T14 policy"
+	holdsBad     invariant = "Q1 holds bad rows"
+	queueBound   invariant = "Q6 queue bound"
 	holdsStill   invariant = "Q3 hold"
 	renewsFirst  invariant = "R3 renews first"
 	noError      invariant = "no error" // but those of lost calls

@@ -24,6 +24,7 @@ var engineKeys = []key[Engine]{
 	{"clock-repair", func(e *Engine) value {
 		return wordValue[ClockRepair]{&e.ClockRepair, []string{RepairHold: "hold", RepairRearm: "rearm"}}
 	}},
+	{"queue-limit", func(e *Engine) value { return numberValue[int]{n: &e.QueueLimit, least: 1, most: math.MaxInt32} }},
 	{"snapshot-every", func(e *Engine) value { return durationValue{d: &e.SnapshotEvery} }},
 	{"ties", func(e *Engine) value {
 		return wordValue[Ties]{&e.Ties, []string{TiesFIFO: "fifo", TiesSeeded: "seeded"}}
@@ -100,6 +101,14 @@ var faultKeys = []key[Fault]{
 	{"takes", func(f *Fault) value { return spanValue{s: &f.Takes, least: time.Millisecond} }},
 	{"schedule", func(f *Fault) value { return nameValue{"schedule name", &f.Schedule} }},
 	{"queue", func(f *Fault) value { return nameValue{"queue name", &f.Queue} }},
+	{"every", func(f *Fault) value { return everyValue{&f.Spec} }},
+	{"catch-up", func(f *Fault) value { return wordValue[CatchUp]{&f.CatchUp, catchUpWords} }},
+	{"row", func(f *Fault) value {
+		return wordValue[Spoiling]{&f.Row, []string{
+			SpoilSpec: "bad-spec", SpoilCutSpec: "cut-spec", SpoilQueue: "reserved-queue", SpoilPolicy: "no-catch-up",
+			SpoilOffGrid: "cursor-off-grid", SpoilAhead: "cursor-ahead", SpoilEndOfTime: "cursor-at-end",
+		}}
+	}},
 	{forKey, func(f *Fault) value { return durationValue{d: &f.For} }},
 	{afterKey, func(f *Fault) value { return durationValue{d: &f.For} }},
 }
@@ -132,6 +141,12 @@ var faultRules = [...]struct {
 	FaultHandlerPanics: {"handler panicking", []string{forKey}, []string{"p", "schedule", "queue"}},
 	FaultLateAck:       {"queue late-ack", []string{"takes", forKey}, []string{"p", "schedule", "queue"}},
 	FaultDuplicateAck:  {"queue duplicate-ack", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
+	FaultEditAdd:       {"edit add", []string{"schedule"}, []string{pointKey}},
+	FaultEditChange:    {"edit change", []string{"schedule"}, []string{"every", "queue", "catch-up", pointKey}},
+	FaultEditPause:     {"edit pause", []string{"schedule"}, []string{pointKey}},
+	FaultEditResume:    {"edit resume", []string{"schedule"}, []string{pointKey}},
+	FaultEditRemove:    {"edit remove", []string{"schedule"}, []string{pointKey}},
+	FaultTamper:        {"tamper", []string{"schedule"}, []string{"row", "every", pointKey, forKey}},
 }
 
 // faultWords are the words of the kinds, from [FaultDown] on.

@@ -58,6 +58,7 @@ func (w *world) judgeLiveness() {
 	for i := range w.truth.schedules {
 		s := &w.truth.schedules[i]
 		switch {
+		case s.removed:
 		case !s.known:
 			w.failLate(s.scenario.Name, "its registration", w.late(store.MinInstant, w.quiet, w.bound()))
 		case w.isLost(s):
@@ -77,7 +78,7 @@ func (w *world) judgeLiveness() {
 // isLost reports whether a clock that was ahead has set the cursor, and nobody
 // has repaired it, as is asked for (T11).
 func (w *world) isLost(s *trueSchedule) bool {
-	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario)
+	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario) && !s.misplaced && s.row.Paused == store.Active
 	return ahead && w.scenario.Engine.ClockRepair == RepairRearm
 }
 

@@ -104,7 +104,7 @@ func (n *node) boot() {
 	n.up, n.registered, n.failures, n.renewalLost = true, 0, 0, false
 	n.w.digest.Int(tagNode, int64(n.index))
 	calls := faultstore.New(n.w.truth, n.fate)
-	if len(n.w.nodes) > 1 {
+	if len(n.w.nodes) > 1 || n == n.w.operator {
 		calls.Before = func(op faultstore.Op) {
 			if op.Method == faultstore.Commit {
 				n.w.interleave(n)
@@ -128,6 +128,7 @@ func (n *node) config() tickonce.Config {
 	c := tickonce.Config{
 		Clock: storeClock{n.w}, Seed: max(e.Seed, 1), Owner: n.owner,
 		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
+		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}
 	if len(n.w.nodes) > 1 {
 		c.Poll = time.Second
@@ -145,10 +146,7 @@ var catchUpPolicies = [...]tickonce.CatchUp{
 
 // register registers a schedule, and reports whether that is done.
 func (n *node) register(s *Schedule) bool {
-	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, tickonce.ScheduleOptions{
-		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
-		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
-	})
+	err := n.registers(s)
 	if err != nil && !errors.Is(err, faultstore.ErrLost) {
 		n.w.fail(noError, s.Name, fmt.Sprintf("%s: its registration returned %v", n, err))
 	}
@@ -162,6 +160,16 @@ func (n *node) pause(until store.Instant) {
 }
 
 func (n *node) paused() bool { return n.w.now < n.pausedUntil }
+
+func (n *node) registers(s *Schedule) error {
+	n.w.intent = intent{edit: FaultEditAdd, as: s}
+	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, tickonce.ScheduleOptions{
+		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
+		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
+	})
+	n.w.intent = intent{}
+	return err
+}
 
 // stop ends a life: in good order the lease is released, else nothing more
 // happens, as where a process that is paused has to be killed. Handlers are cut

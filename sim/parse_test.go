@@ -109,7 +109,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"engine lease=0s":                           `14: found "0s", want a duration of at least 1ms`,
 		"schedule x every=1m queue=m backoff=61m":   `37: found "61m", want at most 1h`,
 		"engine standby=true":                       `16: found "true", want one of yes, no`,
-		"engine 2":                                  `8: found "2", want one of runners=, lease=, batch=, on-time=, standby=, clock-repair=, snapshot-every=, ties=, seed=`,
+		"engine 2":                                  `8: found "2", want one of runners=, lease=, batch=, on-time=, standby=, clock-repair=, queue-limit=, snapshot-every=, ties=, seed=`,
 		"engine clock-repair=x":                     `21: found "x", want one of hold, rearm`,
 		"start":                                     `6: found the end of the line, want ` + instantForm,
 		"start x=y":                                 `7: found "x=y", want ` + instantForm,
@@ -174,7 +174,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"expect .fires=1":                `8: found ".fires=1", want NAME.fires=N`,
 		`expect "".fires=1`:              `8: found "\"\".fires=1", want NAME.fires=N`,
 		"expect verdict=safe":            `16: found "safe", want one of pass, bad-input, safety, liveness, nondeterministic, vacuous, budget, handler-crash; did you mean "safety"?`,
-		"expect sometimes:lease-lapse":   `18: found "lease-lapse", want a coverage mark: one of ` + strings.Join(markIDs(), ", ") + `; did you mean "lease-lapsed"?`,
+		"expect sometimes:lease-lapse":   `18: found "lease-lapse", want a coverage mark: ` + oneOf(markIDs()) + `; did you mean "lease-lapsed"?`,
 		`expect "sometimes:cap-hit"`:     `8: found "\"sometimes:cap-hit\"", want ` + expects,
 		"expect no-double-fire report.x": `23: found "report.x", want ` + expects,
 	} {

@@ -33,7 +33,7 @@ type ScheduleResult struct {
 	Boundaries  int64
 	Fired       int64
 	Skipped     int64
-	SkipReasons map[string]int64 // "cap", "policy"
+	SkipReasons map[string]int64 // "cap", "policy", "pause"
 	Quarantined int64            // how often the row was held
 
 	FiredAgain    int64 // of Fired: had fired, and a restart had forgotten it

@@ -45,6 +45,7 @@ type Engine struct {
 	OnTime        time.Duration
 	StandBy       bool
 	ClockRepair   ClockRepair
+	QueueLimit    int           // how many jobs a queue keeps
 	SnapshotEvery time.Duration // how often each process takes a snapshot; 0: only at the start
 	Ties          Ties
 	Seed          uint64 // of every random choice of the run
@@ -148,8 +149,11 @@ type Fault struct {
 	Applied  Applied       // of FaultStoreErrors
 	Restart  Restart       // of FaultCrash
 	Takes    Span          // of FaultHandlerSlow: how long, zero: twice the visibility; of the acks' faults: how much later
-	Schedule string        // of the handlers' and the acks' faults: of whose jobs; "": any
-	Queue    string        // of the same
+	Schedule string        // of edits and FaultTamper; of the handlers' and the acks' faults: of whose jobs, "": any
+	Queue    string        // of the handlers' and the acks' faults: whose jobs, "": any; of FaultEditChange
+	Spec     string        // of FaultEditChange and FaultTamper
+	CatchUp  CatchUp       // of FaultEditChange
+	Row      Spoiling      // of FaultTamper
 }
 
 // FaultKind is what kind of fault it is.
@@ -192,6 +196,20 @@ const (
 
 	// FaultDuplicateAck: an ack or retry is sent twice, each by chance.
 	FaultDuplicateAck
+
+	// Edits are made by an operator outside the processes, one after the other; a
+	// call that fails, or finds the store away, is made again after 5 s. A process
+	// that starts registers the schedules as the scenario has them (S1).
+
+	FaultEditAdd    // registers the schedule as the scenario has it
+	FaultEditChange // registers it with another spec, queue or policy
+	FaultEditPause
+	FaultEditResume // what was missed is skipped
+	FaultEditRemove
+
+	// FaultTamper: the row of a schedule is spoilt behind the engine's back; with
+	// For it is mended afterwards.
+	FaultTamper
 )
 
 // Point is the point of a process's work at which a fault strikes.
@@ -226,6 +244,20 @@ const (
 	FromJournal  Restart = iota + 1 // everything
 	FromSnapshot                    // what the last snapshot had
 	FromNothing                     // an empty store, into which the schedules are registered again
+)
+
+// Spoiling is what is wrong with a row.
+type Spoiling uint8
+
+// What there may be.
+const (
+	SpoilSpec      Spoiling = iota + 1 // it does not parse
+	SpoilCutSpec                       // it lacks its last character
+	SpoilQueue                         // it is one of the engine's own
+	SpoilPolicy                        // no boundary may fire at once
+	SpoilOffGrid                       // the cursor lies between two boundaries, the second of which was the next
+	SpoilAhead                         // the cursor is a thousand boundaries ahead
+	SpoilEndOfTime                     // the cursor is the last instant
 )
 
 // Expect is something that a run must come to.

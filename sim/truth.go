@@ -58,14 +58,16 @@ func newTruth(w *world) *truth {
 	}
 	for i := range w.scenario.Schedules {
 		s := &w.scenario.Schedules[i]
-		q := t.byQueue[s.Queue]
-		if q == nil {
-			q = &trueQueue{row: store.Queue{Name: s.Queue}, perProcess: 1}
-			t.byQueue[s.Queue] = q
-			t.queues = append(t.queues, q)
+		q := t.queue(s.Queue)
+		t.schedules[i] = trueSchedule{
+			scenario: s, index: int64(i), queue: q, interval: intervalOf(s.Spec), lastFire: store.None, charged: store.MinInstant,
 		}
-		t.schedules[i] = trueSchedule{scenario: s, index: int64(i), queue: q, lastFire: store.None, charged: store.MinInstant}
 		t.named[s.Name] = &t.schedules[i]
+	}
+	for i := range w.scenario.Faults {
+		if f := &w.scenario.Faults[i]; f.Kind == FaultEditChange && f.Queue != "" {
+			t.queue(f.Queue)
+		}
 	}
 	for _, q := range w.scenario.Queues {
 		if known := t.byQueue[q.Name]; known != nil {
@@ -74,6 +76,17 @@ func newTruth(w *world) *truth {
 	}
 	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return strings.Compare(a.row.Name, b.row.Name) })
 	return t
+}
+
+// queue is the queue of that name; it is made if there is none.
+func (t *truth) queue(name string) *trueQueue {
+	q := t.byQueue[name]
+	if q == nil {
+		q = &trueQueue{row: store.Queue{Name: name}, perProcess: 1}
+		t.byQueue[name] = q
+		t.queues = append(t.queues, q)
+	}
+	return q
 }
 
 // opened reads the model from a store that was opened: from its state on,
@@ -90,8 +103,8 @@ func (t *truth) opened(memory *memengine.Store) {
 	}
 	t.eachSchedule(func(row *store.Schedule) {
 		if s := t.named[row.Name]; s != nil {
-			s.know(row)
 			t.byID[row.ID] = s
+			s.know(row, t.byQueue[row.Queue])
 		}
 	})
 	for i := range t.schedules {
@@ -108,74 +121,6 @@ func (t *truth) opened(memory *memengine.Store) {
 	}
 	t.openJobs()
 	t.w.digest.Int(tagRestore, int64(len(t.jobs)))
-}
-
-// Commit watches [store.Store.Commit].
-func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
-	for i := range b.Puts {
-		if p := &b.Puts[i]; !t.guards(p.Guard) {
-			done, err := t.Store.Commit(ctx, b)
-			if err == nil && done.Refusal.Why == store.NotRefused {
-				t.w.fail(revGuard, p.Guard.Name, "a row was written that had changed since it was read")
-			}
-			return done, err
-		}
-	}
-	done, err := t.Store.Commit(ctx, b)
-	if err != nil || done.Refusal.Why != store.NotRefused {
-		return done, err
-	}
-	for i := range done.Puts {
-		t.put(&done.Puts[i], done.Now)
-	}
-	return done, nil
-}
-
-// guards reports whether the guard holds.
-func (t *truth) guards(g store.Guard) bool {
-	s := t.named[g.Name]
-	if s == nil || !s.known {
-		return g.ID == 0
-	}
-	return s.row.ID == g.ID && s.row.Rev == g.Rev
-}
-
-// put checks a written schedule row and takes it into the model. A new
-// incarnation begins after now; the same one keeps its grid and its cursor.
-func (t *truth) put(row *store.Schedule, now store.Instant) {
-	s := t.named[row.Name]
-	t.w.digest.Int(tagCommit, s.index)
-	t.w.digest.Int(tagCommit, int64(row.Cursor))
-	switch {
-	case t.byID[row.ID] == nil:
-		if row.Cursor <= now {
-			t.w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
-		}
-		if s.known {
-			if !t.w.mayBeginAnew(s, row) {
-				t.w.fail(keepsGrid, row.Name, "it began anew at "+text(now)+", from the boundary of "+text(row.Cursor))
-			}
-			delete(t.byID, s.row.ID)
-			s.undoneBy, s.rearmed = t.w.jumped, true
-		}
-		t.byID[row.ID] = s
-	case row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor:
-		t.w.fail(firesOnce, row.Name, "its cursor moved from "+text(s.row.Cursor)+" to "+text(row.Cursor)+" without a tick")
-	}
-	s.know(row)
-	if !s.onGrid(row.Cursor) {
-		t.w.fail(onGrid, row.Name, "its cursor "+text(row.Cursor)+" is no boundary")
-	}
-	if want := t.w.policyOf(s); row.CatchUp != want {
-		t.w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, want))
-	}
-}
-
-// mayBeginAnew reports whether the row may be another incarnation of s: only to
-// repair what a wrong clock did, and on the same grid (S5, T11).
-func (w *world) mayBeginAnew(s *trueSchedule, row *store.Schedule) bool {
-	return w.scenario.Engine.ClockRepair == RepairRearm && row.Spec == s.row.Spec &&
-		int64(row.Anchor-s.row.Anchor)%s.interval == 0
 }
 
 // Due watches [store.Store.Due]: it answers rows as they are, and due.
@@ -260,10 +205,21 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		t.w.fail(revGuard, "", fmt.Sprintf("a move of schedule id %d answered %d, its row is unchanged: %v", move.ID, move.Outcome, current))
 		move.Outcome = store.Stale // nothing more can be told
 	}
-	if move.Outcome != store.Moved {
+	t.w.coverage.sometimes(staleMove, move.Outcome == store.Stale)
+	if move.Outcome == store.Stale {
 		return
 	}
-	name := s.row.Name
+	name, q := s.row.Name, s.queue
+	full := move.Fires > 0 && q.row.Len()+q.incoming+int64(move.Fires) > t.w.queueLimit()
+	t.w.coverage.sometimes(queueFull, full)
+	if full != (move.Outcome == store.Full) {
+		t.w.fail(queueBound, name, fmt.Sprintf("%d jobs for a queue of %d answered %d", move.Fires, q.row.Len()+q.incoming, move.Outcome))
+	}
+	if move.Outcome == store.Full {
+		s.fullAt = s.row.Rev
+		return
+	}
+	q.incoming += int64(move.Fires)
 	t.w.digest.Int(tagMove, s.index)
 	t.w.digest.Int(tagMove, int64(move.Cursor))
 	t.w.digest.Int(tagMove, int64(move.DueAt))
@@ -273,6 +229,11 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		t.w.fail(capHeld, name, fmt.Sprintf("%d boundaries fired in one tick", move.Fires))
 	}
 	t.w.coverage.sometimes(quarantined, move.Hold != nil)
+	t.w.coverage.sometimes(rowHealed, move.Hold == nil && s.row.Hold != nil)
+	next := s.nextAfter(tick.Now)
+	if bad := s.undecidable() || next > store.MaxInstant; bad != (move.Hold != nil) && s.fullAt != s.row.Rev {
+		t.w.fail(holdsBad, name, fmt.Sprintf("its row cannot be decided: %v; it was held: %v", bad, move.Hold != nil))
+	}
 	if move.Hold != nil {
 		s.tick = fates{}
 		s.quarantined++
@@ -281,7 +242,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		}
 		return
 	}
-	if move.Cursor <= tick.Now || move.DueAt != move.Cursor || move.Cursor-store.Instant(s.interval) > tick.Now || !s.onGrid(move.Cursor) {
+	if move.Cursor != next || move.DueAt != next {
 		t.w.fail(movesOn, name, fmt.Sprintf("at %s the cursor became %s and due-at %s", text(tick.Now), text(move.Cursor), text(move.DueAt)))
 	}
 }
@@ -303,7 +264,7 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 	case at < s.next:
 		t.w.fail(firesOnce, name, "the boundary of "+text(at)+" had fired or been skipped")
 	case !s.onGrid(at):
-		t.w.fail(onGrid, name, text(at)+" is no boundary of its grid")
+		t.w.fail(onGridOnly, name, text(at)+" is no boundary of its grid")
 	case at > tick.Now:
 		t.w.fail(notEarly, name, "the boundary of "+text(at)+" fired at "+text(tick.Now))
 	case s.tick.fires == 0 || at != s.tick.first:
@@ -328,6 +289,7 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	if s.tick.fires != 0 {
 		t.w.fail(oneFate, s.row.Name, fmt.Sprintf("%d boundaries too few fired", s.tick.fires))
 	}
+	s.queue.incoming = 0
 	s.policySkips += s.tick.policySkips
 	s.capSkips += s.tick.capSkips
 	skips := s.tick.policySkips + s.tick.capSkips
@@ -337,7 +299,7 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	t.w.coverage.sometimes(capHit, full && skips == 0)
 	t.w.coverage.sometimes(capExceeded, full && s.tick.capSkips > 0)
 	if fired := store.Instant(int64(move.Fires) * s.interval); skips > 0 {
-		t.w.charge(s, s.row.Cursor, s.tick.first-fired, dropped)
+		t.w.charge(s, s.first(), s.tick.first-fired, dropped)
 		t.w.charge(s, s.tick.first, move.Cursor, dropped)
 	}
 	s.row.Rev++
@@ -366,7 +328,7 @@ func (t *truth) bytes() []byte {
 	return b
 }
 
-// intervalOf is the interval of a spec that was accepted.
+// intervalOf is the interval of a spec; 0 if it does not parse.
 func intervalOf(spec string) int64 {
 	parsed, _ := core.ParseSpec(spec)
 	return parsed.IntervalMS()

@@ -14,6 +14,7 @@ type trueQueue struct {
 	row        store.Queue // its counters
 	forgotten  int64       // jobs that were done, and then forgotten by a restart
 	lost       int64       // jobs that were not, and then forgotten by a restart
+	incoming   int64       // jobs of the tick under way
 	perProcess int         // workers
 	workers    []*worker   // of all processes
 

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
 	"github.com/tickonce/tickonce/store"
@@ -12,16 +14,20 @@ type trueSchedule struct {
 	index    int64
 	queue    *trueQueue
 
-	known    bool // the store has it
-	row      store.Schedule
-	interval int64
-	next     store.Instant // nothing before may fire
-	tick     fates         // of the tick under way
+	known     bool // the store has it
+	removed   bool // by an edit
+	row       store.Schedule
+	interval  int64         // of the row's spec, or of the last one that parsed
+	next      store.Instant // nothing before may fire
+	misplaced bool          // its cursor was tampered with
+	fullAt    store.Rev     // the revision at which its queue had no room
+	tick      fates         // of the tick under way
 
-	fired, policySkips, capSkips, quarantined int64
-	firstFire, lastFire                       store.Instant
-	firedAt                                   store.Instant // the last one, in true time
-	maxLateMS                                 int64
+	fired, quarantined                int64
+	pauseSkips, policySkips, capSkips int64
+	firstFire, lastFire               store.Instant
+	firedAt                           store.Instant // the last one, in true time
+	maxLateMS                         int64
 
 	charged                   store.Instant // the boundaries before
 	have                      boundaries    // that have fired
@@ -39,31 +45,73 @@ type fates struct {
 	policySkips, capSkips int64
 }
 
-// know takes in a row.
-func (s *trueSchedule) know(row *store.Schedule) {
-	s.interval, s.next = intervalOf(row.Spec), row.Cursor
-	if int64(row.Anchor-s.row.Anchor)%s.interval != 0 {
+// know takes in a row and its queue, nil if that is none of the scenario's.
+func (s *trueSchedule) know(row *store.Schedule, q *trueQueue) {
+	if q != nil {
+		s.queue = q
+	}
+	interval := intervalOf(row.Spec)
+	if interval == 0 {
+		interval = s.interval
+	}
+	if interval != s.interval || int64(row.Anchor-s.row.Anchor)%interval != 0 {
 		s.have = nil
 	}
-	s.known, s.row = true, *row
+	if row.ID != s.row.ID {
+		s.fullAt, s.misplaced = 0, false
+	}
+	s.known, s.removed, s.interval, s.next, s.row = true, false, interval, row.Cursor, *row
 }
 
+// undecidable reports whether the row has to be held as it is (Q1, Q6).
+func (s *trueSchedule) undecidable() bool {
+	most := s.row.CatchUp.Max
+	return intervalOf(s.row.Spec) == 0 || strings.HasPrefix(s.row.Queue, reservedPrefix) || most < 1 || most > catchUpCap
+}
+
+// reservedPrefix begins the names that belong to the engine (N2).
+const reservedPrefix = "__alkstore_"
+
 // onGrid reports whether the instant is a boundary.
-func (s *trueSchedule) onGrid(t store.Instant) bool {
-	return t >= s.row.Anchor && int64(t-s.row.Anchor)%s.interval == 0
+func (s *trueSchedule) onGrid(t store.Instant) bool { return onGrid(&s.row, t) }
+
+func onGrid(row *store.Schedule, t store.Instant) bool {
+	interval := intervalOf(row.Spec)
+	return interval != 0 && t >= row.Anchor && int64(t-row.Anchor)%interval == 0
+}
+
+// after is the first boundary after the instant.
+func (s *trueSchedule) after(t store.Instant) store.Instant {
+	if t < s.row.Anchor {
+		return s.row.Anchor
+	}
+	every := store.Instant(s.interval)
+	return t - (t-s.row.Anchor)%every + every
+}
+
+// first is the boundary that the cursor stands for: a row that was tampered
+// with may have it between two (Q5).
+func (s *trueSchedule) first() store.Instant { return s.after(s.row.Cursor - 1) }
+
+// nextAfter is where the cursor has to be after a tick at now (T6).
+func (s *trueSchedule) nextAfter(now store.Instant) store.Instant {
+	if first := s.first(); first > now {
+		return first
+	}
+	return s.after(now)
 }
 
 // judge says what has to become of the boundaries from the cursor to now (T5,
 // T6, T14).
 func (s *trueSchedule) judge(now store.Instant) fates {
-	policy, every := s.row.CatchUp, store.Instant(s.interval)
-	if s.row.Cursor > now {
+	policy, every, cursor := s.row.CatchUp, store.Instant(s.interval), s.first()
+	if cursor > now {
 		return fates{}
 	}
-	due := int64((now-s.row.Cursor)/every) + 1
-	f := fates{first: s.row.Cursor}
-	if oldest := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && s.row.Cursor < oldest {
-		f.policySkips = min(due, int64((oldest-s.row.Cursor-1)/every)+1)
+	due := int64((now-cursor)/every) + 1
+	f := fates{first: cursor}
+	if oldest := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && cursor < oldest {
+		f.policySkips = min(due, int64((oldest-cursor-1)/every)+1)
 	}
 	f.fires = min(due-f.policySkips, int64(policy.Max))
 	excess := due - f.policySkips - f.fires
@@ -80,12 +128,13 @@ func (s *trueSchedule) judge(now store.Instant) fates {
 }
 
 // policyOf is the catch-up policy of the schedule in numbers (T14).
-func (w *world) policyOf(s *trueSchedule) store.CatchUp {
-	switch s.scenario.CatchUp {
+func (w *world) policyOf(s *Schedule) store.CatchUp {
+	most := int32(min(catchUpCap, w.queueLimit()))
+	switch s.CatchUp {
 	case CatchUpLatest:
 		return store.CatchUp{Max: 1, Newest: true}
 	case CatchUpGrace:
-		return store.CatchUp{WindowMS: min(max(s.interval/2, 120_000), 7_200_000), Max: catchUpCap}
+		return store.CatchUp{WindowMS: min(max(intervalOf(s.Spec)/2, 120_000), 7_200_000), Max: most}
 	case CatchUpNone:
 		onTime := w.scenario.Engine.OnTime
 		if onTime == 0 {
@@ -93,8 +142,16 @@ func (w *world) policyOf(s *trueSchedule) store.CatchUp {
 		}
 		return store.CatchUp{WindowMS: onTime.Milliseconds(), Max: 1, Newest: true}
 	default:
-		return store.CatchUp{Max: catchUpCap}
+		return store.CatchUp{Max: most}
 	}
+}
+
+// queueLimit is how many jobs a queue keeps at most.
+func (w *world) queueLimit() int64 {
+	if limit := w.scenario.Engine.QueueLimit; limit > 0 {
+		return int64(limit)
+	}
+	return 1_000_000
 }
 
 func (s *trueSchedule) countFire(boundary store.Instant, lateMS int64) {
@@ -106,15 +163,19 @@ func (s *trueSchedule) countFire(boundary store.Instant, lateMS int64) {
 }
 
 func (s *trueSchedule) result() ScheduleResult {
+	skips := s.pauseSkips + s.policySkips + s.capSkips
 	r := ScheduleResult{
 		Name: s.scenario.Name, Spec: s.scenario.Spec, Queue: s.scenario.Queue,
-		Boundaries: s.fired + s.policySkips + s.capSkips, Fired: s.fired, Skipped: s.policySkips + s.capSkips,
+		Boundaries: s.fired + skips, Fired: s.fired, Skipped: skips,
 		SkipReasons: map[string]int64{}, Quarantined: s.quarantined, FiredAgain: s.firedAgain, FiredByRepair: s.firedByRepair,
 		Left: s.left, Forgotten: s.forgotten,
 		MaxLate: time.Duration(s.maxLateMS) * time.Millisecond,
 	}
 	if s.fired > 0 {
 		r.FirstFire, r.LastFire = timeOf(s.firstFire), timeOf(s.lastFire)
+	}
+	if s.pauseSkips > 0 {
+		r.SkipReasons["pause"] = s.pauseSkips
 	}
 	if s.policySkips > 0 {
 		r.SkipReasons["policy"] = s.policySkips
@@ -128,9 +189,15 @@ func (s *trueSchedule) result() ScheduleResult {
 // isTrue reports whether the row is the one of the model.
 func (t *truth) isTrue(row *store.Schedule) bool {
 	s := t.byID[row.ID]
-	return s != nil && row.Rev == s.row.Rev && row.Name == s.row.Name && row.Spec == s.row.Spec && row.Queue == s.row.Queue &&
-		row.Anchor == s.row.Anchor && row.Cursor == s.row.Cursor && row.DueAt == s.row.DueAt && row.SetAt == s.row.SetAt &&
-		row.CatchUp == s.row.CatchUp && row.Paused == s.row.Paused
+	return s != nil && sameRow(row, &s.row)
+}
+
+func sameRow(a, b *store.Schedule) bool {
+	sameHold := a.Hold == b.Hold || a.Hold != nil && b.Hold != nil && *a.Hold == *b.Hold
+	return a.ID == b.ID && a.Rev == b.Rev && a.Name == b.Name && a.Spec == b.Spec && a.Queue == b.Queue &&
+		bytes.Equal(a.Payload, b.Payload) && a.Stamps == b.Stamps && a.ExpiresMS == b.ExpiresMS && a.CatchUp == b.CatchUp &&
+		a.Anchor == b.Anchor && a.Cursor == b.Cursor && a.DueAt == b.DueAt && a.SetAt == b.SetAt &&
+		a.Priority == b.Priority && a.Paused == b.Paused && sameHold
 }
 
 // eachSchedule reads all schedules of the store in name order.

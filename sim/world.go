@@ -31,19 +31,24 @@ type world struct {
 	truth  *truth
 	disk   disk
 	nodes  []*node
-	acting *node // whose step it is, or nil
+	acting *node  // whose step it is, or nil
+	intent intent // of its operation on a schedule
 
 	faults        []faultState // in the scenario's order
 	armed         []int        // those that wait for their point
 	storeFaults   []int        // those of store calls that are on
 	handlerFaults []int        // those of handlers that are on
 	ackFaults     []int        // those of acks that are on
+	operator      *node        // outside the processes; nil without an edit
+	edits         []int        // that it has yet to do, the first at once
 	sent          []sentAck    // acks that are on their way, and room for more
 	storeAway     int          // how many faults keep the store away
 	absences      []absence    // those that have begun
 	jumped        *Cost        // of the fault that moved the clock last
 	jumpedAt      store.Instant
 	forgot        *Cost // of the fault that made the store forget last
+
+	spoilt bool // whether a row ever was
 
 	coverage Coverage
 	failures []Failure
@@ -85,6 +90,7 @@ type eventKind uint8
 const (
 	faultBegins eventKind = iota // index, epoch
 	faultEnds                    // index
+	operatorActs
 	snapshotDue
 	nodeStarts  // node, epoch
 	runnerSteps // node, epoch
@@ -202,6 +208,8 @@ func (w *world) next() {
 		w.endFault(int(e.index))
 	case snapshotDue:
 		w.snapshot()
+	case operatorActs:
+		w.edit()
 	default:
 		w.act(e)
 	}
@@ -222,8 +230,8 @@ func (w *world) act(e event) {
 		w.at(n.pausedUntil, e)
 		return
 	}
-	before := w.acting
-	w.acting = n
+	before, intended := w.acting, w.intent
+	w.acting, w.intent = n, intent{}
 	switch e.kind {
 	case nodeStarts:
 		if n.epoch == e.epoch {
@@ -241,7 +249,7 @@ func (w *world) act(e event) {
 	case ackComes:
 		w.receive(e.index)
 	}
-	w.acting = before
+	w.acting, w.intent = before, intended
 }
 
 // interleave lets another process take some of its steps of this instant while

@@ -49,6 +49,12 @@ var effectWords = map[sim.FaultKind]struct{ one, many string }{
 	sim.FaultHandlerPanics: {"handler panicked", "handlers panicked"},
 	sim.FaultLateAck:       {"ack came late", "acks came late"},
 	sim.FaultDuplicateAck:  {"ack came twice", "acks came twice"},
+	sim.FaultEditAdd:       {"schedule registered", "schedules registered"},
+	sim.FaultEditChange:    {"schedule changed", "schedules changed"},
+	sim.FaultEditPause:     {"schedule paused", "schedules paused"},
+	sim.FaultEditResume:    {"schedule resumed", "schedules resumed"},
+	sim.FaultEditRemove:    {"schedule removed", "schedules removed"},
+	sim.FaultTamper:        {"row spoilt", "rows spoilt"},
 }
 
 // outage says what became of the boundaries that came due in an outage.

@@ -85,7 +85,7 @@ func TestReportCutsLongLists(t *testing.T) {
 }
 
 func TestReportNamesTheEffectOfEachFault(t *testing.T) {
-	for kind := sim.FaultDown; kind <= sim.FaultDuplicateAck; kind++ {
+	for kind := sim.FaultDown; kind <= sim.FaultTamper; kind++ {
 		r, f := result(sim.Pass), &sim.FaultResult{Fault: sim.Fault{Kind: kind}}
 		require.Equal(t, []string{"none"}, r.effect(f))
 		f.Effect = 2

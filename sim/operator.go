@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/faultstore"
+)
+
+// beginEdit gives the operator an edit to do when those before are done. The
+// operator has an engine of its own over the store, like a process that runs no
+// schedules.
+func (w *world) beginEdit(fault int) {
+	if w.operator == nil {
+		w.operator = &node{w: w, index: len(w.nodes)}
+		w.operator.boot()
+	}
+	if w.edits = append(w.edits, fault); len(w.edits) == 1 {
+		w.edit()
+	}
+}
+
+// edit does the first of the edits, or tries again later.
+func (w *world) edit() {
+	i := w.edits[0]
+	f := &w.scenario.Faults[i]
+	err := error(faultstore.ErrLost)
+	if w.truth.open {
+		err = w.makeEdit(f)
+	}
+	switch {
+	case err == nil:
+		w.faults[i].effect++
+		if w.edits = w.edits[1:]; len(w.edits) > 0 {
+			w.at(w.now, event{kind: operatorActs})
+		}
+		return
+	case !errors.Is(err, faultstore.ErrLost) && !errors.Is(err, tickonce.ErrConflict):
+		w.fail(noError, f.Schedule, fmt.Sprintf("%s: %v", f, err))
+	}
+	w.at(w.now.Add(errorBackoffMS), event{kind: operatorActs})
+}
+
+func (w *world) makeEdit(f *Fault) (err error) {
+	o := w.operator
+	before, intended := w.acting, w.intent
+	w.acting, w.intent = o, intent{edit: f.Kind}
+	switch f.Kind {
+	case FaultEditAdd, FaultEditChange:
+		as := *w.truth.named[f.Schedule].scenario
+		if f.Spec != "" {
+			as.Spec = f.Spec
+		}
+		if f.Queue != "" {
+			as.Queue = f.Queue
+		}
+		if f.CatchUp != 0 {
+			as.CatchUp = f.CatchUp
+		}
+		err = o.registers(&as)
+	case FaultEditPause:
+		_, err = o.engine.Pause(ctx, f.Schedule)
+	case FaultEditResume:
+		_, err = o.engine.Resume(ctx, f.Schedule, tickonce.ResumeOptions{})
+	default:
+		_, err = o.engine.Unschedule(ctx, f.Schedule)
+	}
+	w.acting, w.intent = before, intended
+	return err
+}

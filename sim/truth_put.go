@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// intent is what the operation under way is to make of a schedule; zero: the
+// runner's repair of what a wrong clock did (T11).
+type intent struct {
+	edit FaultKind // FaultEditAdd for every registration
+	as   *Schedule // of a registration
+}
+
+// Commit watches [store.Store.Commit].
+func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
+	holds := true
+	for i := range b.Puts {
+		holds = holds && t.guards(b.Puts[i].Guard)
+	}
+	for _, g := range b.Removes {
+		holds = holds && t.guards(g)
+	}
+	done, err := t.Store.Commit(ctx, b)
+	switch {
+	case err != nil || done.Refusal.Why != store.NotRefused:
+		return done, err
+	case !holds:
+		t.w.fail(revGuard, "", "a row was written that had changed since it was read")
+		return done, nil
+	}
+	for i := range done.Puts {
+		t.put(&done.Puts[i], done.Now)
+	}
+	for _, g := range b.Removes {
+		t.remove(g.Name)
+	}
+	return done, nil
+}
+
+// guards reports whether the guard holds.
+func (t *truth) guards(g store.Guard) bool {
+	s := t.named[g.Name]
+	if s == nil || !s.known {
+		return g.ID == 0
+	}
+	return s.row.ID == g.ID && s.row.Rev == g.Rev
+}
+
+// put checks a written schedule row and takes it into the model.
+func (t *truth) put(row *store.Schedule, now store.Instant) {
+	s := t.named[row.Name]
+	t.w.digest.Int(tagCommit, s.index)
+	t.w.digest.Int(tagCommit, int64(row.Cursor))
+	switch t.w.intent.edit {
+	case FaultEditPause:
+		t.paused(s, row)
+	case FaultEditResume:
+		t.resumed(s, row)
+	default:
+		t.registered(s, row, now)
+	}
+	s.know(row, t.byQueue[row.Queue])
+}
+
+// registered checks a registration or a repair. A new incarnation begins after
+// now, on its grid; the same one keeps its grid and its cursor (S2, S5, S6).
+func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Instant) {
+	as, w := t.w.intent.as, t.w
+	anew := t.byID[row.ID] == nil
+	switch {
+	case s.known && anew != w.beginsAnew(s, row):
+		w.fail(keepsGrid, row.Name, fmt.Sprintf("at %s it began anew: %v, from the boundary of %s", text(now), anew, text(row.Cursor)))
+	case anew && row.Cursor <= now:
+		w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
+	case anew && !onGrid(row, row.Cursor):
+		w.fail(onGridOnly, row.Name, "its cursor "+text(row.Cursor)+" is no boundary")
+	case !anew && (row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor):
+		w.fail(firesOnce, row.Name, "its cursor moved from "+text(s.row.Cursor)+" to "+text(row.Cursor)+" without a tick")
+	}
+	pause := store.Active
+	if s.known {
+		pause = s.row.Paused
+	}
+	switch want := row.CatchUp; {
+	case as == nil:
+	case row.Paused != pause || row.Hold != nil || (row.DueAt == store.None) != (pause != store.Active):
+		w.fail(asRegistered, row.Name, fmt.Sprintf("its registration left it paused by %d, due at %s", row.Paused, text(row.DueAt)))
+	case !asWanted(row, as):
+		w.fail(asRegistered, row.Name, "its row is not what was registered")
+	default:
+		if want = w.policyOf(as); row.CatchUp != want {
+			w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, want))
+		}
+	}
+	if !anew {
+		return
+	}
+	if s.known {
+		w.charge(s, s.row.Cursor, w.shown()+1, left)
+		delete(t.byID, s.row.ID)
+		if as == nil {
+			s.undoneBy, s.rearmed = w.jumped, true
+		}
+	}
+	t.byID[row.ID] = s
+}
+
+// beginsAnew reports whether the row has to be another incarnation of s: of a
+// registration with another interval or anchor (S5), or to repair, on the same
+// grid, what a wrong clock did (T11).
+func (w *world) beginsAnew(s *trueSchedule, row *store.Schedule) bool {
+	as, before := w.intent.as, intervalOf(s.row.Spec)
+	switch {
+	case as == nil && row.ID == s.row.ID:
+		return false
+	case as == nil:
+		return w.scenario.Engine.ClockRepair == RepairRearm && row.Spec == s.row.Spec && int64(row.Anchor-s.row.Anchor)%s.interval == 0
+	case before != 0 && before != intervalOf(as.Spec):
+		return true
+	default:
+		return anchorOf(as) != store.None && anchorOf(as) != s.row.Anchor || !s.row.Cursor.Valid()
+	}
+}
+
+// asWanted reports whether the row has what was registered (S1, S3).
+func asWanted(row *store.Schedule, as *Schedule) bool {
+	stamps := store.Stamps{VisibilityMS: 300_000, BaseBackoffMS: 60_000, MaxAttempts: 3}
+	if as.Visibility > 0 {
+		stamps.VisibilityMS = as.Visibility.Milliseconds()
+	}
+	if as.BaseBackoff > 0 {
+		stamps.BaseBackoffMS = as.BaseBackoff.Milliseconds()
+	}
+	if as.MaxAttempts > 0 {
+		stamps.MaxAttempts = int32(as.MaxAttempts)
+	}
+	return row.Spec == as.Spec && row.Queue == as.Queue && bytes.Equal(row.Payload, as.Payload) && row.Stamps == stamps &&
+		row.Priority == int32(as.Priority) && row.ExpiresMS == as.Expires.Milliseconds()
+}
+
+// paused checks a pause: nothing but that changes (S7).
+func (t *truth) paused(s *trueSchedule, row *store.Schedule) {
+	want := s.row
+	want.Rev, want.Paused, want.DueAt = row.Rev, store.PausedByUser, store.None
+	if !sameRow(row, &want) {
+		t.w.fail(pauses, row.Name, fmt.Sprintf("its pause left %+v of %+v", *row, s.row))
+	}
+}
+
+// resumed checks a resume, and counts what it drops: the boundaries that came
+// due meanwhile are skipped, all of them and no other (S7).
+func (t *truth) resumed(s *trueSchedule, row *store.Schedule) {
+	want := s.row
+	want.Rev, want.Paused, want.Hold = row.Rev, store.Active, nil
+	missed := int64(0)
+	if first := s.first(); !s.undecidable() && first <= row.SetAt {
+		want.Cursor, want.SetAt = s.after(row.SetAt), row.SetAt
+		missed = int64(want.Cursor-first) / s.interval
+		t.w.charge(s, first, want.Cursor, dropped)
+		s.charged = max(s.charged, want.Cursor)
+	}
+	want.DueAt = want.Cursor
+	if !sameRow(row, &want) {
+		t.w.fail(pauses, row.Name, fmt.Sprintf("its resume left %+v of %+v", *row, s.row))
+	}
+	s.pauseSkips += missed
+	t.w.coverage.sometimes(skipped, missed > 0)
+}
+
+// remove takes a schedule out of the model.
+func (t *truth) remove(name string) {
+	s := t.named[name]
+	t.w.digest.Int(tagCommit, ^s.index)
+	t.w.charge(s, s.row.Cursor, t.w.shown()+1, left)
+	delete(t.byID, s.row.ID)
+	s.known, s.removed, s.row = false, true, store.Schedule{}
+}
+
+// overwrite changes the row of a schedule behind the engine's back.
+func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
+	guard := store.Guard{Name: s.row.Name, ID: s.row.ID, Rev: s.row.Rev}
+	done, err := t.memory.Commit(ctx, &store.Batch{Puts: []store.Put{{Guard: guard, Row: row}}})
+	if err != nil || done.Refusal.Why != store.NotRefused {
+		panic(fmt.Sprintf("sim: a row could not be overwritten: %+v, %v", done.Refusal, err))
+	}
+	t.w.digest.Int(tagCommit, s.index)
+	t.w.digest.Int(tagCommit, int64(row.Cursor))
+	s.misplaced = row.Cursor != s.row.Cursor && !s.misplaced
+	s.charged = min(s.charged, row.Cursor)
+	s.know(&done.Puts[0], t.byQueue[row.Queue])
+}
