@@ -10,7 +10,7 @@ FUZZ    := 10s
 # $(call each,COMMAND) runs the command in every module.
 each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
 
-.PHONY: help setup run test check tidy format vet staticcheck layering wasm race bench fuzz cover fmt
+.PHONY: help setup run test check tidy format vet staticcheck layering wasm race bench fuzz mutants cover fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,9 @@ bench: ## compare the engine with a bare heap loop
 
 fuzz: ## run each fuzz target for FUZZ=10s
 	@scripts/fuzz $(FUZZ)
+
+mutants: ## plant bugs, and demand that the tests see each
+	@go run ./mutants
 
 cover: ## report the coverage of the packages by all tests
 	@mkdir -p bin

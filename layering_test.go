@@ -46,6 +46,7 @@ var rooms = []room{
 	{"memengine", []string{".", "store", "github.com/tidwall/btree"}},
 	{"sim", []string{".", "memengine", "store", "internal/..."}},
 	{"cmd/simulate", []string{"sim", "github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "golang.org/x/term"}},
+	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
 	{"examples/...", []string{".", "eventlog", "memengine", "sim", "store", "github.com/benbjohnson/clock"}},
 }
