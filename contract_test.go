@@ -22,9 +22,9 @@ var rewrite = flag.Bool("rewrite", false, "renew recorded outputs, as docs/CONTR
 
 const contractFile = "docs/CONTRACT.md"
 
-// Every rule and case of the contract has a test that carries its id, or says
-// "not yet" and why; no test carries an id that the contract does not have; and
-// the column of tests says what there is.
+// Every rule, invariant and case of the contract has a test that carries its id,
+// or says "not yet" and why; no test carries an id that the contract does not
+// have; and the column of tests says what there is.
 func TestContractNamesATestOfEachRule(t *testing.T) {
 	text, err := os.ReadFile(contractFile)
 	require.NoError(t, err)
@@ -54,6 +54,12 @@ func TestContractCanary(t *testing.T) {
 			require.Contains(t, faults, c.fault)
 		})
 	}
+	tests := testsByID(t)
+	require.Contains(t, tests["T6"], "TestT6C46C31SkippedBoundariesNeverFireAndTheGridStays")
+	require.Contains(t, tests["C46"], "TestT6C46C31SkippedBoundariesNeverFireAndTheGridStays")
+	require.Contains(t, tests["LK3"], "storetest “LK3 not another's, nor another term, nor another lock”")
+	require.Contains(t, tests["I11"], "sim “11 durable”")
+	require.Contains(t, tests["T3"], "sim “T3 guard”")
 }
 
 // contractOf is the text with the column of tests renewed.
@@ -106,8 +112,8 @@ var (
 	suiteNames = regexp.MustCompile(`^(?:[A-Z]{1,2}\d+ )+`)
 )
 
-// testsByID finds the tests of all modules that carry ids in their names, and
-// the scenarios of the conformance suite.
+// testsByID finds the tests of all modules that carry ids in their names, the
+// scenarios of the conformance suite, and what the simulator judges.
 func testsByID(t *testing.T) map[string][]string {
 	tests := map[string][]string{}
 	add := func(ids, name string) {
@@ -119,8 +125,8 @@ func testsByID(t *testing.T) map[string][]string {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
 			return err
 		}
-		suite := filepath.Dir(path) == "storetest"
-		if !suite && !strings.HasSuffix(path, "_test.go") {
+		suite, judges := filepath.Dir(path) == "storetest", filepath.Dir(path) == "sim"
+		if !suite && !judges && !strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -140,6 +146,14 @@ func testsByID(t *testing.T) map[string][]string {
 					name, _ := strconv.Unquote(value.Value)
 					add(suiteNames.FindString(name), "storetest “"+name+"”")
 				}
+			case *ast.ValueSpec:
+				kind, isNamed := n.Type.(*ast.Ident)
+				for _, v := range n.Values {
+					if text, isText := v.(*ast.BasicLit); judges && isNamed && isText && kind.Name == "invariant" {
+						name, _ := strconv.Unquote(text.Value)
+						add(idOfInvariant(name), "sim “"+name+"”")
+					}
+				}
 			}
 			return true
 		})
@@ -147,4 +161,15 @@ func testsByID(t *testing.T) map[string][]string {
 	})
 	require.NoError(t, err)
 	return tests
+}
+
+// idOfInvariant is the id at the beginning of what the simulator judges, as in
+// "1 fires once" or "T3 guard". What bears none, as "no panic", is no promise
+// of its own.
+func idOfInvariant(name string) string {
+	id, _, _ := strings.Cut(name, " ")
+	if _, err := strconv.Atoi(id); err == nil {
+		return "I" + id
+	}
+	return ruleIDs.FindString(id)
 }

@@ -98,9 +98,9 @@ func TestL3StandByContendsEvery5s(t *testing.T) {
 	})
 }
 
-// Invariant 9: an outage of D costs a runner that stands by at most
-// D / 5 s + 5 calls, and it fires within 5 s of the store's return.
-func TestL3StandByOutlastsAnOutage(t *testing.T) {
+// An outage of D costs a runner that stands by at most D / 5 s + 5 calls, and
+// it fires within 5 s of the store's return.
+func TestL3I9StandByOutlastsAnOutage(t *testing.T) {
 	for _, outage := range []time.Duration{time.Second, 4 * time.Second, 90 * time.Second, time.Hour} {
 		for _, verdict := range []faultstore.Verdict{faultstore.LoseRequest, faultstore.LoseReply} {
 			onEachStore(t, tickonce.Config{StandBy: true}, func(t *testing.T, r *rig) {

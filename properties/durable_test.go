@@ -65,7 +65,7 @@ func (d *durable) free(lock string) {
 	}
 }
 
-func TestD1D3WhatIsDurableIsTheState(t *testing.T) {
+func TestI11D1D3WhatIsDurableIsTheState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, _ := openDurable(t, &clock{now: start}, nil, nil)
 		snapshots := [][]byte{nil}
@@ -134,7 +134,7 @@ func TestD1D3D6ARestoredEngineGoesOnLikeTheFirst(t *testing.T) {
 }
 
 // While the journal refuses, nothing changes, whatever is called.
-func TestD2R5ABrokenJournalChangesNothing(t *testing.T) {
+func TestI7D2R5ABrokenJournalChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, _ := openDurable(t, &clock{now: start}, nil, nil)
 		t.Repeat(map[string]func(*rapid.T){

@@ -68,7 +68,7 @@ func clone(t *store.Tick) store.Tick {
 // Three nodes on one store, whose calls are late, doubled, or lost on the way
 // there or back, with a clock that steps both ways: a boundary fires once,
 // whoever thinks to lead.
-func TestT3T4T11R5S6NoBoundaryFiresTwice(t *testing.T) {
+func TestI1T3T4T11R5S6NoBoundaryFiresTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, clock: &clock{now: start}}
 		c := w.config(tickonce.Config{

@@ -62,7 +62,7 @@ func (m *lockModel) release(name string, term int64) bool {
 	return true
 }
 
-func TestLK1LK2LK3LK4LK5LK6K2LocksAreTheModels(t *testing.T) {
+func TestI6LK1LK2LK3LK4LK5LK6K2LocksAreTheModels(t *testing.T) {
 	type held struct {
 		*tickonce.Lock
 		name string

@@ -191,7 +191,7 @@ func (r *queueRun) check(t *rapid.T) {
 	}
 }
 
-func TestQU1QU2QU3QU4QU5QU6QU7QU8QU9QU10QU11QU12QU14QueueIsTheModels(t *testing.T) {
+func TestI4I5QU1QU2QU3QU4QU5QU6QU7QU8QU9QU10QU11QU12QU14QueueIsTheModels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := tickonce.Config{Limits: tickonce.Limits{QueueLength: queueLimit}}
 		w := newWorld(t, c, choose(t, "store", memory, naive), 1)

@@ -82,7 +82,7 @@ func drawInterval(t *rapid.T) tickonce.Spec {
 	return spec
 }
 
-func TestT4T5T7AtMostSixtyFourFireInATick(t *testing.T) {
+func TestI2T4T5T7AtMostSixtyFourFireInATick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, tickonce.Config{Batch: choose(t, "batch", 1, 64, 65, 1000)}, memory, 1)
 		var specs []tickonce.Spec
@@ -115,7 +115,7 @@ func TestT4T5T7AtMostSixtyFourFireInATick(t *testing.T) {
 // The fires and skips of a tick are the boundaries from the old cursor to the
 // new one, without a gap and without an overlap, and the new one is the first
 // boundary of the grid after now.
-func TestT6T12SkippingGoesForwardOnTheGrid(t *testing.T) {
+func TestI3T6T12SkippingGoesForwardOnTheGrid(t *testing.T) {
 	type passage struct{ first, last time.Time }
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, tickonce.Config{}, memory, 1)

@@ -244,7 +244,7 @@ func (r *txRun) name(t *rapid.T, requeued, inserted []*tickonce.TxJob, inserts [
 	}
 }
 
-func TestO7S8TransactionsHappenWhollyOrNotAtAll(t *testing.T) {
+func TestI7O7S8TransactionsHappenWhollyOrNotAtAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := tickonce.Config{Limits: tickonce.Limits{QueueLength: queueLimit}}
 		r := &txRun{queueRun: queueRun{world: newWorld(t, c, memory, 1), queue: queueNames[0]}, rows: map[string]txRow{}}
