@@ -199,23 +199,21 @@ func (d *drawing) instant() time.Duration {
 // boundary draws a boundary of a schedule; negative if there is none by then.
 func (d *drawing) boundary(last time.Duration) time.Duration {
 	s := d.schedule()
-	start, every := d.scenario.Start, time.Duration(intervalOf(s.Spec))*time.Millisecond
+	start, every := d.scenario.Start, intervalOf(s.Spec)
 	if start.IsZero() {
 		start = DefaultStart
 	}
-	firstMS := int64(0)
+	first := every // of a schedule that is anchored where it is registered
 	if !s.Anchor.IsZero() {
-		firstMS = s.Anchor.UnixMilli() - start.UnixMilli()
-		if firstMS < 0 {
-			interval := every.Milliseconds()
-			firstMS = (firstMS%interval + interval) % interval
+		if first = s.Anchor.UnixMilli() - start.UnixMilli(); first < 0 {
+			first = (first%every + every) % every
 		}
 	}
-	if firstMS > last.Milliseconds() {
+	if first > last.Milliseconds() {
 		return -1
 	}
-	first := time.Duration(firstMS) * time.Millisecond
-	return first + time.Duration(d.site("boundary").choice(int64((last-first)/every)+1))*every
+	nth := d.site("boundary").choice((last.Milliseconds()-first)/every + 1)
+	return time.Duration(first+nth*every) * time.Millisecond
 }
 
 // lasts draws how long a fault lasts: as long as something else does, or a
@@ -275,7 +273,8 @@ func (d *drawing) point() Point { return one(d, "point", Anywhere, BetweenReadAn
 
 // later draws how much later an ack is sent: most often while the claim holds.
 func (d *drawing) later() Span {
-	return Span{0, one(d, "later", time.Millisecond, 5*time.Second, wholeMS(d.visibility()/2), d.visibility()+time.Second)}
+	v := d.visibility()
+	return Span{0, one(d, "later", time.Millisecond, 5*time.Second, max(wholeMS(v/2), time.Millisecond), v+time.Second)}
 }
 
 func (d *drawing) chance() PPM { return one(d, "chance", 0, Always/2, Always/10, Always/100) }

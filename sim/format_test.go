@@ -43,6 +43,9 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 			s.Faults = append(s.Faults, f)
 		}
 	}
+	if len(s.Faults) == 0 {
+		s.Swarm = rapid.SampledFrom([]Swarm{{}, {0, 1, ""}, {7, 7, "all"}, {8, MaxFaults, "clock,-clock-jump,down"}}).Draw(t, "swarm")
+	}
 	for range rapid.IntRange(0, 5).Draw(t, "expects") {
 		e := Expect{Kind: rapid.SampledFrom([]ExpectKind{
 			ExpectNoDoubleFire, ExpectFires, ExpectSkipped, ExpectQuarantined, ExpectVerdict, ExpectMark,

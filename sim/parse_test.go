@@ -104,6 +104,9 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"frobnicate":                    `1: found "frobnicate", want ` + directives,
 		"run 3h":                        `1: found a second run line, want one, which is line 2`,
 
+		"swarm":                                     `6: found the end of the line, want faults=`,
+		"swarm faults=3..2":                         `14: found "3..2", want a range whose end is not before its beginning`,
+		"swarm faults=3 kinds=all,-rain":            `26: found "rain", want ` + oneOf(kindNames()),
 		"engine runners=17":                         `16: found "17", want a whole number from 1 to 16`,
 		"engine runners=0":                          `16: found "0", want a whole number from 1 to 16`,
 		"engine lease=0s":                           `14: found "0s", want a duration of at least 1ms`,

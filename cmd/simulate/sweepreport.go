@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/tickonce/tickonce/sim"
 )
 
@@ -103,10 +105,23 @@ func (r *sweepReport) writeFaults(w io.Writer) {
 
 func (r *sweepReport) writeMarks(w io.Writer) {
 	var rows [][]string
+	var never []string
 	for _, m := range r.Marks {
-		rows = append(rows, []string{m.ID, number(m.Runs), number(m.Reached), m.About})
+		if m.Reached > 0 {
+			rows = append(rows, []string{m.ID, number(m.Runs), number(m.Reached), m.About})
+		} else {
+			never = append(never, m.ID)
+		}
 	}
-	writeRows(w, []column{{"coverage mark", words}, {"runs", numbers}, {"times", numbers}, {"meaning", wrapped}}, rows, nil)
+	if len(rows) > 0 {
+		writeRows(w, []column{{"coverage mark", words}, {"runs", numbers}, {"times", numbers}, {"meaning", wrapped}}, rows, nil)
+	}
+	if len(never) > 0 {
+		for line := range strings.Lines(text.WrapSoft("never reached: "+strings.Join(never, ", "), pageWidth) + "\n") {
+			fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 func (r *sweepReport) writeExcuses(w io.Writer) {

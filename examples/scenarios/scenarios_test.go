@@ -39,6 +39,24 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// TestInterleavings: whatever the seeds draw, every invariant holds, and of enough
+// seeds one comes to each mark.
+func TestInterleavings(t *testing.T) {
+	const file = "interleavings.sim"
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	scenario, err := sim.Parse(file, string(text))
+	require.NoError(t, err)
+	seeds := sim.Seeds{First: 1, Last: 300}
+	if testing.Short() {
+		seeds.Last = 30
+		scenario.Expect = nil
+	}
+	sweep, err := sim.Sweep(scenario, seeds)
+	require.NoError(t, err)
+	sweep.Require(t)
+}
+
 // TestScenariosAreAsTheReadmeSays keeps the table of the files whole.
 func TestScenariosAreAsTheReadmeSays(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
