@@ -46,6 +46,7 @@ func (w *world) makeEdit(f *Fault) (err error) {
 	o := w.operator
 	before, intended := w.acting, w.intent
 	w.acting, w.intent = o, intent{edit: f.Kind}
+	o.interrupted = f.Point != Anywhere // so that the process which stands at the point still does
 	switch f.Kind {
 	case FaultEditAdd, FaultEditChange:
 		as := *w.truth.named[f.Schedule].scenario

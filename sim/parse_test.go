@@ -167,6 +167,13 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"at 5m handler slow for=1m schedule=reprt":       `36: found "reprt", want a schedule: report; did you mean "report"?`,
 		"at 5m handler slow for=1m queue=report":         `33: found "report", want the queue of a schedule: mail`,
 		"at 90m clock-jump by=+1h for=1ms":               `4: found a fault from 1h30m for 1ms, want one that ends by quiet-after=1h30m`,
+		"at 5m edit add":                                 `15: found the end of the line, want schedule=`,
+		"at 5m edit rename schedule=report":              `7: found "edit rename", want ` + faults + `; did you mean "edit resume"?`,
+		"at 5m edit pause schedule=reprt":                `27: found "reprt", want a schedule: report; did you mean "report"?`,
+		"at 5m edit change schedule=report":              `34: found the end of the line, want every=, queue= or catch-up=`,
+		"at 5m tamper schedule=report":                   `29: found the end of the line, want either row= or every=`,
+		"at 5m tamper schedule=report row=bad":           `34: found "bad", want one of bad-spec, cut-spec, reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead, cursor-at-end`,
+		"at 5m queue late-ack for=1m":                    `28: found the end of the line, want takes=`,
 		"at 106751d down for=106751d":                    `4: found a fault from 106751d for 106751d, want one that ends by quiet-after=1h30m`,
 
 		"expect":                         `7: found the end of the line, want ` + expects,
@@ -185,6 +192,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	}
 	require.Nil(t, mistakesOf(t, "at 90m clock-jump by=+1h"), "a fault at the very edge")
 	require.Nil(t, mistakesOf(t, "at 89m down for=1m"), "one that ends at the edge")
+	require.Nil(t, mistakesOf(t, "queue other workers=2", "at 5m edit change schedule=report queue=other"), "a queue of a change")
 }
 
 func TestMistakesOfTheWhole(t *testing.T) {

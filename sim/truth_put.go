@@ -55,6 +55,7 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	s := t.named[row.Name]
 	t.w.digest.Int(tagCommit, s.index)
 	t.w.digest.Int(tagCommit, int64(row.Cursor))
+	t.w.coverage.sometimes(rowHealed, s.row.Hold != nil && row.Hold == nil)
 	switch t.w.intent.edit {
 	case FaultEditPause:
 		t.paused(s, row)
