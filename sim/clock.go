@@ -45,11 +45,23 @@ func (t timeline) reached(shown store.Instant) store.Instant {
 }
 
 // storeClock is the store's clock as the engines under test see it. They are
-// all stepped, so nothing waits.
-type storeClock struct{ w *world }
+// all stepped, so nothing waits. It keeps its reading, for a step reads it
+// several times.
+type storeClock struct {
+	w       *world
+	shown   store.Instant
+	reading time.Time
+}
 
-func (c storeClock) Now() time.Time { return timeOf(c.w.shown()) }
+func newStoreClock(w *world) *storeClock { return &storeClock{w: w, shown: store.None} }
 
-func (storeClock) After(time.Duration) <-chan time.Time {
+func (c *storeClock) Now() time.Time {
+	if shown := c.w.shown(); shown != c.shown {
+		c.shown, c.reading = shown, timeOf(shown)
+	}
+	return c.reading
+}
+
+func (*storeClock) After(time.Duration) <-chan time.Time {
 	panic("sim: an engine under test waits by its clock instead of being stepped")
 }

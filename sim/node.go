@@ -126,7 +126,7 @@ func (n *node) boot() {
 func (n *node) config() tickonce.Config {
 	e := n.w.scenario.Engine
 	c := tickonce.Config{
-		Clock: storeClock{n.w}, Seed: max(e.Seed, 1), Owner: n.owner,
+		Clock: newStoreClock(n.w), Seed: max(e.Seed, 1), Owner: n.owner,
 		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
 		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}
@@ -207,7 +207,8 @@ func (n *node) step() {
 	n.held = false
 	next, report, err := n.runner.Step(ctx)
 	n.w.digest.Int(tagRunner, int64(n.index))
-	rests := next.After(timeOf(n.w.shown()))
+	wakes := store.Instant(next.UnixMilli())
+	rests := wakes > n.w.shown()
 	switch {
 	case report.Err != nil:
 		n.failures++
@@ -223,7 +224,7 @@ func (n *node) step() {
 		n.ended(err)
 		return
 	}
-	n.stepAt(n.w.whenShown(store.Instant(next.UnixMilli())))
+	n.stepAt(n.w.whenShown(wakes))
 }
 
 // ended checks why a runner ended by itself (invariant 8).
