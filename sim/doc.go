@@ -124,7 +124,7 @@
 //	swarm     faults=N..N kinds=KIND,GROUP,-KIND
 //
 // A kind is written with - for its blanks, as store-error-burst; the groups are
-// process, clock, store, handler, queue, edit and tamper; all is all, and the
+// process, clock, store, handler, queue and edit; all is all, and the
 // default. All faults are over by quiet-after, which is two thirds of the run if it is not given.
 //
 // The lines of what must come of it:

@@ -105,7 +105,7 @@ var drawings = [...]struct {
 	FaultEditPause:  {"edit", edited},
 	FaultEditResume: {"edit", edited},
 	FaultEditRemove: {"edit", edited},
-	FaultTamper: {"tamper", func(d *drawing, f *Fault) {
+	FaultTamper: {"store", func(d *drawing, f *Fault) {
 		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
 		if f.Row = Spoiling(d.n("row", int(SpoilEndOfTime)+1)); f.Row == 0 {
 			f.Spec = one(d, "every", "@every 7s", "@every 90s", "@every 1h")

@@ -16,7 +16,7 @@ engine runners=2 lease=5s standby=yes
 run 30m
 schedule a every=1m queue=q handler=ok:1s
 schedule b every=5s queue=q
-swarm faults=0..4
+swarm faults=0..4 kinds=process,clock-jump,store-error-burst,handler,queue
 `
 
 func TestParseSeeds(t *testing.T) {
@@ -160,8 +160,7 @@ func TestSweepContainsPanics(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3}, r.Failures[0].Seeds)
 	require.Contains(t, r.Failures[0].Detail, "broken, in ")
 
-	s.Schedules = nil // which no valid scenario has, and the generator cannot do without
-	s.Swarm.Min = 1
+	s.Swarm = Swarm{Min: 1, Max: 1, Kinds: "none"} // which is not valid, and has nothing to draw from
 	r = sweep(s, Seeds{7, 8}, rig{budget: maxEvents})
 	require.Equal(t, Safety, r.Verdict())
 	require.EqualValues(t, 2, r.Runs)
