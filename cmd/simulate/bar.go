@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/progress"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
 	"github.com/tickonce/tickonce/sim"
@@ -16,6 +17,7 @@ import (
 // bar shows on a terminal how far a sweep is: a bar, how many runs were made, in
 // what time and at what rate, and how long the others may take.
 type bar struct {
+	to      io.Writer
 	writer  progress.Writer // nil where nobody looks
 	tracker progress.Tracker
 	drawn   sync.WaitGroup
@@ -23,7 +25,7 @@ type bar struct {
 
 // newBar shows the bar, if w is a terminal.
 func newBar(w io.Writer, total int64) *bar {
-	b := &bar{tracker: progress.Tracker{Total: total, RemoveOnCompletion: true}}
+	b := &bar{to: w, tracker: progress.Tracker{Total: total}}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return b
@@ -59,4 +61,5 @@ func (b *bar) stop() {
 	b.tracker.MarkAsDone()
 	b.writer.Stop()
 	b.drawn.Wait()
+	io.WriteString(b.to, text.CursorUp.Sprint()+text.EraseLine.Sprint())
 }
