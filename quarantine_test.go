@@ -251,7 +251,7 @@ func TestC76ARowOfALaterVersionIsQuarantined(t *testing.T) {
 		r.schedule("a", "@every 10s", tickonce.ScheduleOptions{})
 		r.schedule("z", "@every 10s", tickonce.ScheduleOptions{})
 		r.tamper("a", func(row *store.Schedule) { row.Spec = "@cron v2 0 6 * * *" })
-		r.restart()
+		r.restore()
 		did := r.tick(10 * time.Second)
 		require.Equal(t, seconds(10), did.fired("z"))
 		require.Contains(t, did.holds(), "a")

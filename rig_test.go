@@ -124,6 +124,33 @@ func (r *rig) crash() {
 	r.on(r.store)
 }
 
+// restore ends the process and begins another one: on a snapshot where the store
+// is gone with it, else on the same store.
+func (r *rig) restore() {
+	r.t.Helper()
+	s, ok := r.store.(*memengine.Store)
+	if !ok {
+		r.restart()
+		return
+	}
+	snapshot, err := s.Snapshot()
+	require.NoError(r.t, err)
+	restored, err := memengine.Restore(r.config, snapshot)
+	require.NoError(r.t, err)
+	r.store = restored.Store()
+	r.crash()
+}
+
+// eachBoot runs a test with each way in which a process begins again.
+func eachBoot(t *testing.T, test func(t *testing.T, r *rig, again func())) {
+	t.Helper()
+	for name, again := range map[string]func(*rig){"on its store": (*rig).restart, "restored": (*rig).restore} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) { test(t, r, func() { again(r) }) })
+		})
+	}
+}
+
 // on begins another process on s, which wraps the rig's store.
 func (r *rig) on(s store.Store) {
 	r.t.Helper()

@@ -563,12 +563,12 @@ func TestC38ANewRowDoesNotBackfillItsPast(t *testing.T) {
 // A 6-h interval on a process that starts anew every 4 h, and registers its
 // schedule each time.
 func TestC22RegisteringAtEachBootStarvesNoLongInterval(t *testing.T) {
-	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+	eachBoot(t, func(t *testing.T, r *rig, boot func()) {
 		var fired []time.Duration
 		r.schedule("s", "@every 6h", tickonce.ScheduleOptions{})
 		for now := time.Duration(0); now <= 30*day; now += 2 * time.Hour {
 			if now%(4*time.Hour) == 0 {
-				r.restart()
+				boot()
 				r.at(now)
 				r.schedule("s", "@every 6h", tickonce.ScheduleOptions{})
 			}
@@ -579,11 +579,11 @@ func TestC22RegisteringAtEachBootStarvesNoLongInterval(t *testing.T) {
 }
 
 func TestC26FiveDeploysFireNoBoundaryTwice(t *testing.T) {
-	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+	eachBoot(t, func(t *testing.T, r *rig, boot func()) {
 		r.schedule("s", "@every 1d", tickonce.ScheduleOptions{})
 		fired := r.tick(day).fired("s")
 		for range 5 {
-			r.restart()
+			boot()
 			r.schedule("s", "@every 1d", tickonce.ScheduleOptions{})
 			fired = append(fired, r.tick(r.now()+time.Minute).fired("s")...)
 		}
@@ -593,10 +593,10 @@ func TestC26FiveDeploysFireNoBoundaryTwice(t *testing.T) {
 }
 
 func TestC27ARestartJustBeforeTheSlotDoesNotMoveIt(t *testing.T) {
-	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+	eachBoot(t, func(t *testing.T, r *rig, boot func()) {
 		r.schedule("s", "@every 1h", tickonce.ScheduleOptions{})
 		r.tick(time.Hour - time.Second)
-		r.restart()
+		boot()
 		r.schedule("s", "@every 1h", tickonce.ScheduleOptions{})
 		require.Empty(t, r.tick(time.Hour-time.Second).fires)
 		require.Equal(t, []time.Duration{time.Hour}, r.tick(time.Hour).fired("s"))
@@ -624,7 +624,10 @@ func TestC78EveryPayloadSurvivesTheRoundTrip(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, bytes.Equal(payload, s.Payload))
 				require.True(t, bytes.Equal(payload, r.lookup("s").Payload))
+				r.restore()
+				require.True(t, bytes.Equal(payload, r.lookup("s").Payload))
 				r.tick(time.Second)
+				r.restore()
 				job, err := r.Claim(r.ctx, "q", "w")
 				require.NoError(t, err)
 				require.True(t, bytes.Equal(payload, job.Payload))
@@ -654,6 +657,7 @@ func TestC79AnEmptySpecIsRefusedAndQuarantined(t *testing.T) {
 		require.ErrorIs(t, err, tickonce.ErrInvalidSpec)
 		r.schedule("s", "@every 1s", tickonce.ScheduleOptions{})
 		r.tamper("s", func(row *store.Schedule) { row.Spec = "" })
+		r.restore()
 		require.True(t, strings.HasPrefix(r.tick(time.Second).holds()["s"].Reason, `invalid spec ""`))
 		require.Empty(t, r.jobs("q"))
 	})

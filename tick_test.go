@@ -468,11 +468,11 @@ func TestC18C136RandomTickTimes(t *testing.T) {
 }
 
 func TestC21TheCursorMovesOnlyByAFireOrARecordedSkip(t *testing.T) {
-	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+	eachBoot(t, func(t *testing.T, r *rig, boot func()) {
 		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
 		var passed int64
 		for _, now := range seconds(5, 10, 300, 301, 2000, 2001) {
-			r.restart()
+			boot()
 			r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
 			did := r.tick(now)
 			passed += int64(len(did.fired("s"))) + did.skipped("s")

@@ -167,13 +167,19 @@ func TestC05ACursorIn2098(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		register time.Duration
-	}{{"registered before", 0}, {"registered by the wrong clock", wrong}} {
+		boot     func(*rig)
+	}{
+		{"registered before", 0, (*rig).crash},
+		{"registered by the wrong clock", wrong, (*rig).crash},
+		{"registered before, and restored", 0, (*rig).restore},
+		{"registered by the wrong clock, and restored", wrong, (*rig).restore},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			onEachRepair(t, func(t *testing.T, r *rig, rearm bool) {
 				r.at(c.register)
 				r.schedule("s", "@every 1h", tickonce.ScheduleOptions{})
 				require.NotEmpty(t, r.tick(wrong+2*time.Hour).fires)
-				r.crash()
+				c.boot(r)
 				r.at(day)
 				r.schedule("s", "@every 1h", tickonce.ScheduleOptions{}) // as at each boot
 				did := r.tick(day)

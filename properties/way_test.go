@@ -85,6 +85,9 @@ func (p *player) begin() {
 			}
 		}
 		c := p.config(tickonce.Config{StandBy: true, Batch: p.way.Batch})
+		if p.way.Runners <= 1 {
+			c.Poll = -1 // it is woken, or knows when to look
+		}
 		c.Owner = scheduleNames[i] + string(rune('0'+p.starts%10))
 		e, err := tickonce.New(s, c)
 		require.NoError(p.t, err)
