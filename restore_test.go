@@ -25,8 +25,9 @@ func TestD6C27ARestoreUnderALeaderFiresAtTheBoundary(t *testing.T) {
 }
 
 // A claim that the snapshot has stays taken up to its deadline, and its handle
-// died with its engine; so did the handle of a claim that the snapshot does not
-// have.
+// A claim that the snapshot has stays taken up to its deadline. A handle of the
+// engine before ends nothing of the new one, whether the snapshot has its claim
+// or not.
 func TestD6QU4HandlesDieWithTheirEngine(t *testing.T) {
 	for _, c := range []struct {
 		name          string
