@@ -10,7 +10,7 @@ FUZZ    := 10s
 # $(call each,COMMAND) runs the command in every module.
 each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
 
-.PHONY: help setup run test check tidy format vet staticcheck layering wasm race bench fuzz mutants cover fmt
+.PHONY: help setup run test check tidy format vet staticcheck layering wasm race bench peers fuzz mutants cover fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,8 +53,11 @@ race: ## test under the race detector, with -short
 	@echo "$@ ./"
 	@go test -race -short ./...
 
-bench: ## compare the engine with a bare heap loop
+bench: ## compare the engine with a bare heap loop and other libraries
 	@cd bench && go run .
+
+peers: ## renew docs/PEERS.md, what other libraries do and cost
+	@cd bench && go run . -n "" -peers 10000,100000,1000000 -markdown ../docs/PEERS.md
 
 fuzz: ## run each fuzz target for FUZZ=10s
 	@scripts/fuzz $(FUZZ)

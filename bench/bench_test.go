@@ -18,7 +18,7 @@ import (
 // checked while measuring.
 func TestMeasure(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, measure([]string{"-n", "1000", "-r", "1", "-json"}, &out))
+	require.NoError(t, measure([]string{"-n", "1000", "-peers", "", "-r", "1", "-json"}, &out))
 	var rows []row
 	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
 	require.Len(t, rows, len(contestants)+5)
@@ -26,13 +26,16 @@ func TestMeasure(t *testing.T) {
 		require.Positive(t, r.NS, r.What)
 	}
 	out.Reset()
-	printTable(&out, rows)
+	fmt.Fprintln(&out, newTable(rows).Render())
 	require.Contains(t, out.String(), "claim + ack")
 }
 
 func TestMeasureRefusesBadSizes(t *testing.T) {
-	for _, size := range []string{"", "999", "1000001", "10k", "1000,"} {
-		require.ErrorContains(t, measure([]string{"-n", size}, nil), "is not a number from 1000", "-n %q", size)
+	for _, flag := range []string{"-n", "-peers"} {
+		for _, size := range []string{"0", "999", "1000001", "10k", "1000,"} {
+			err := measure([]string{"-n", "", "-peers", "", flag, size}, nil)
+			require.ErrorContains(t, err, "is not a number from 1000", "%s %q", flag, size)
+		}
 	}
 }
 

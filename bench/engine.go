@@ -15,6 +15,7 @@ type engineRun struct {
 	clock  *clock
 	engine *memengine.Engine
 	runner *tickonce.Runner // nil before the first fire
+	next   time.Time        // when it is to be woken
 }
 
 func newEngine(nowMS int64, leaseTTL time.Duration) (*engineRun, error) {
@@ -60,6 +61,7 @@ func (r *engineRun) settle() error {
 			return err
 		}
 		if next.UnixMilli() > r.clock.ms {
+			r.next = next
 			return nil
 		}
 	}

@@ -17,6 +17,9 @@ type entrant struct {
 	allocs float64 // per fire
 	idle   float64 // bytes per schedule, before any has fired
 	fired  float64 // and when all have
+
+	total int           // fires of all its steps
+	spent time.Duration // on what was measured
 }
 
 // measureFires lets the contestants fire n schedules in turns.
@@ -96,6 +99,7 @@ func (e *entrant) advance(w *workload, ticks int) (spent time.Duration, fires in
 		}
 		fires += n
 	}
+	e.total += fires
 	return spent, fires, nil
 }
 
@@ -118,6 +122,7 @@ func (e *entrant) countAllocs(w *workload, ticks int) (float64, error) {
 		allocs += after.Mallocs - before.Mallocs
 		fires += n
 	}
+	e.total += fires
 	return float64(allocs) / float64(fires), nil
 }
 

@@ -1,19 +1,24 @@
-// Command bench measures the engine in memory beside a bare heap, in one run:
-// what a fire costs, in time, allocations and memory, and what the calls of a
-// queue cost. docs/BENCHMARKS.md says how to read it.
+// Command bench measures the engine in memory beside a bare heap and beside
+// other libraries, in one run: what a fire costs, in time, allocations and
+// memory, and what the calls of a queue cost. docs/BENCHMARKS.md and
+// docs/PEERS.md say how to read it.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/tickonce/tickonce/bench/peers"
 )
 
 func main() {
+	peers.Main()
 	if err := measure(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -22,34 +27,58 @@ func main() {
 
 func measure(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	sizes := flags.String("n", "10000,100000,1000000", "numbers of schedules, each from 1000 to 1000000")
+	sizes := flags.String("n", "10000,100000,1000000", "numbers of schedules, each from 1000 to 1000000; none: leave out the engine by itself")
+	peerSizes := flags.String("peers", "10000,100000", "the same beside other libraries; none: leave them out")
 	repetitions := flags.Int("r", 15, "repetitions of each measurement")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
+	markdown := flags.String("markdown", "", "write the comparison with other libraries to this `file`")
 	_ = flags.Parse(args) // exits on an error
-	var rows []row
-	for _, size := range strings.Split(*sizes, ",") {
-		n, err := strconv.Atoi(size)
-		if err != nil || n < 1000 || n > 1_000_000 {
-			return fmt.Errorf("-n: %q is not a number from 1000 to 1000000", size)
-		}
-		fires, err := measureFires(n, *repetitions, 100)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, fires...)
+	alone, errAlone := parseSizes("n", *sizes)
+	beside, errBeside := parseSizes("peers", *peerSizes)
+	if err := errors.Join(errAlone, errBeside); err != nil {
+		return err
 	}
-	for _, measure := range []func() ([]row, error){measureQueue, measureSkip} {
+	var measures []func() ([]row, error)
+	for _, n := range alone {
+		measures = append(measures, func() ([]row, error) { return measureFires(n, *repetitions, 100) })
+	}
+	if len(alone) > 0 {
+		measures = append(measures, measureQueue, measureSkip)
+	}
+	for _, n := range beside {
+		measures = append(measures, func() ([]row, error) { return measurePeers(n, *repetitions) })
+	}
+	var rows []row
+	for _, measure := range measures {
 		more, err := measure()
 		if err != nil {
 			return err
 		}
 		rows = append(rows, more...)
 	}
+	if *markdown != "" {
+		return writePeers(*markdown, rows)
+	}
 	if *asJSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(rows)
 	}
-	printTable(out, rows)
+	fmt.Fprintln(out, newTable(rows).Render())
 	return nil
+}
+
+// parseSizes reads a flag's list of numbers of schedules.
+func parseSizes(flag, list string) (sizes []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for _, size := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1000 || n > 1_000_000 {
+			return nil, fmt.Errorf("-%s: %q is not a number from 1000 to 1000000", flag, size)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
 }

@@ -97,6 +97,8 @@ func drainBatches(e *memengine.Engine, n int) (int, error) {
 				return total, fmt.Errorf("job %d: %w", jobs[i].ID, tickonce.ErrClaimLost)
 			}
 		}
-		total += len(jobs)
+		if total += len(jobs); len(jobs) < n {
+			return total, nil
+		}
 	}
 }

@@ -21,7 +21,8 @@ func (s sample) spread() float64 {
 }
 
 // over is the median of the ratios of s to t, repetition by repetition, so
-// that what slows the machine down for a while slows both.
+// that what slows the machine down for a while slows both. There may be more
+// repetitions of t.
 func (s sample) over(t sample) float64 {
 	ratios := make(sample, len(s))
 	for i := range s {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -23,6 +22,8 @@ type row struct {
 
 	Ratio float64 `json:"ratio,omitempty"` // of NS to that of To
 	To    string  `json:"to,omitempty"`
+
+	Note string `json:"note,omitempty"` // what the contestant could not do
 }
 
 func newRow(what string, schedules int, by string, ns sample) row {
@@ -31,28 +32,35 @@ func newRow(what string, schedules int, by string, ns sample) row {
 
 func (r *row) compare(to string, ratio float64) { r.Ratio, r.To = ratio, to }
 
-func printTable(out io.Writer, rows []row) {
+func newTable(rows []row) table.Writer {
 	t := table.NewWriter()
-	t.SetOutputMirror(out)
 	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"what", "schedules", "by", "ns", "±", "allocs", "B/schedule", "fired", "ratio", "to"})
+	t.SuppressEmptyColumns()
+	t.AppendHeader(table.Row{"what", "schedules", "by", "ns", "±", "allocs", "B/schedule", "fired", "ratio", "to", "note"})
 	columns := []table.ColumnConfig{}
 	for _, number := range []int{2, 4, 5, 6, 7, 8, 9} {
 		columns = append(columns, table.ColumnConfig{Number: number, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(columns)
 	for i, r := range rows {
-		if i > 0 && r.Schedules != rows[i-1].Schedules {
+		if i > 0 && (r.Schedules != rows[i-1].Schedules || r.What != rows[i-1].What && rows[i-1].To != "") {
 			t.AppendSeparator()
 		}
 		t.AppendRow(table.Row{
 			r.What, count(r.Schedules), r.By,
-			fmt.Sprintf("%.0f", r.NS), fmt.Sprintf("%.0f %%", 100*r.Spread),
+			optional("%.0f", positive(r.NS)), optional("%.0f %%", positive(100*r.Spread)),
 			optional("%.2f", r.Allocs), optional("%.0f", r.IdleBytes), optional("%.0f", r.FiredBytes),
-			ratio(r.Ratio), r.To,
+			optional("%.2f×", positive(r.Ratio)), r.To, r.Note,
 		})
 	}
-	t.Render()
+	return t
+}
+
+func positive(v float64) *float64 {
+	if v > 0 {
+		return &v
+	}
+	return nil
 }
 
 func count(n int) string {
@@ -67,11 +75,4 @@ func optional(format string, v *float64) string {
 		return ""
 	}
 	return fmt.Sprintf(format, *v)
-}
-
-func ratio(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f×", v)
 }

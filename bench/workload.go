@@ -53,6 +53,43 @@ func newWorkload(n int) *workload {
 	return w
 }
 
+// newHerd is newWorkload with due instants so far apart that each has nearly as
+// many fires as a tick is meant to have, and steps from one to the next.
+func newHerd(n int) *workload {
+	w := newWorkload(n)
+	second := time.Second.Milliseconds()
+	apart := max(1, batch*1000/int64(n)) // seconds
+	for 5*60%apart != 0 {                // all intervals are multiples of 5 minutes
+		apart--
+	}
+	w.stepMS = apart * second
+	for i := range w.schedules {
+		s := &w.schedules[i]
+		s.firstMS = epoch + (s.firstMS-epoch+w.stepMS-1)/w.stepMS*w.stepMS
+	}
+	return w
+}
+
+// perStep is how many fires a step has on average.
+func (w *workload) perStep() float64 {
+	fires := 0.0
+	for _, s := range w.schedules {
+		fires += float64(w.stepMS) / float64(s.intervalMS)
+	}
+	return fires
+}
+
+// boundaries is how many there are from epoch to now.
+func (w *workload) boundaries(nowMS int64) int {
+	sum := int64(0)
+	for _, s := range w.schedules {
+		if nowMS >= s.firstMS {
+			sum += 1 + (nowMS-s.firstMS)/s.intervalMS
+		}
+	}
+	return int(sum)
+}
+
 // rounds is how many steps have about as many fires as there are schedules.
 func (w *workload) rounds() int { return max(len(w.schedules)/batch, 4) }
 
