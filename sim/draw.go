@@ -295,9 +295,11 @@ func (d *drawing) anySchedule() string {
 	return d.schedule().Name
 }
 
+// longest bounds what an interval or a visibility counts for.
+const longest = 365 * 24 * time.Hour
+
 func (d *drawing) every() time.Duration {
-	const most = 365 * 24 * time.Hour
-	return min(time.Duration(intervalOf(d.schedule().Spec))*time.Millisecond, most)
+	return min(time.Duration(intervalOf(d.schedule().Spec))*time.Millisecond, longest)
 }
 
 func (d *drawing) lease() time.Duration {
@@ -309,7 +311,7 @@ func (d *drawing) lease() time.Duration {
 
 func (d *drawing) visibility() time.Duration {
 	if v := d.schedule().Visibility; v > 0 {
-		return v
+		return min(v, longest)
 	}
 	return time.Duration(core.PlainStamps.VisibilityMS) * time.Millisecond
 }

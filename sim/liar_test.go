@@ -390,6 +390,10 @@ func TestChecksHaveTeeth(t *testing.T) {
 			below: claim(func(j *store.Job) { j.ID += 1000 }),
 		},
 		{
+			lie: "a job has another payload", fails: rightJob, text: calmHour,
+			below: claim(func(j *store.Job) { j.Payload = []byte("of another") }),
+		},
+		{
 			lie: "a retried job is handed out before its time", fails: notEarly, text: failingJobs,
 			below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
 				c, err := s.Claim(ctx, queue, "liar", dst)

@@ -220,6 +220,9 @@ func (n *node) step() {
 		n.w.coverage.sometimes(renewalLostYetKept, n.renewalLost && kept)
 		n.renewalLost = report.Err != nil
 	}
+	if n.held {
+		n.w.truth.checkReport(report)
+	}
 	if next.IsZero() {
 		n.ended(err)
 		return

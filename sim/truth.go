@@ -37,6 +37,8 @@ type truth struct {
 	schedulePage [64]store.Schedule
 	jobPage      [64]store.Job
 
+	tick []passed // of the latest tick
+
 	lease  store.Lease // the scheduler's
 	leader string      // its latest owner
 	holder *node       // whose runner that is
@@ -173,6 +175,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	if tick.Now != n.readAt {
 		t.w.fail(rightRows, "", "a tick rests on "+text(tick.Now)+", the rows were read at "+text(n.readAt))
 	}
+	t.tick = t.tick[:0]
 	for i := range tick.Moves {
 		t.move(tick, &tick.Moves[i])
 	}
@@ -305,6 +308,7 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	s.row.Rev++
 	s.row.Cursor, s.row.DueAt, s.row.SetAt, s.row.Hold = move.Cursor, move.DueAt, move.SetAt, move.Hold
 	s.next = move.Cursor
+	t.tick = append(t.tick, passed{s, s.tick, move.Fires, move.Cursor, move.Hold != nil})
 	s.charged = max(s.charged, move.Cursor)
 }
 

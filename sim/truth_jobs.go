@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -46,6 +47,8 @@ type trueJob struct {
 	queue    *trueQueue
 	schedule *trueSchedule
 	boundary store.Instant
+	payload  []byte
+	priority int32
 	stamps   store.Stamps
 	runAt    store.Instant
 	expires  store.Instant
@@ -136,7 +139,8 @@ func (t *truth) openJobs() {
 				return
 			}
 			t.add(row.ID, trueJob{
-				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt, stamps: row.Stamps,
+				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt,
+				payload: row.Payload, priority: row.Priority, stamps: row.Stamps,
 				runAt: row.RunAt, expires: row.ExpiresAt,
 				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline,
 			})
@@ -155,7 +159,8 @@ func (t *truth) insert(s *trueSchedule, fire *store.Fire, now store.Instant) {
 		return
 	}
 	job := trueJob{
-		queue: s.queue, schedule: s, boundary: fire.Boundary, stamps: s.row.Stamps, runAt: now, expires: store.None,
+		queue: s.queue, schedule: s, boundary: fire.Boundary, runAt: now, expires: store.None,
+		payload: s.row.Payload, priority: s.row.Priority, stamps: s.row.Stamps,
 	}
 	if s.row.ExpiresMS > 0 {
 		job.expires = now.Add(s.row.ExpiresMS)
@@ -209,6 +214,9 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 		broken(attemptsHeld, fmt.Sprintf("as attempt %d of %d, after attempt %d", row.Attempts, j.stamps.MaxAttempts, j.attempts))
 	case row.Deadline != now.Add(j.stamps.VisibilityMS):
 		broken(oneClaim, "until "+text(row.Deadline)+", which is not its visibility")
+	case row.FireAt != j.boundary || row.Schedule != j.schedule.scenario.Name || row.Stamps != j.stamps ||
+		row.Priority != j.priority || !bytes.Equal(row.Payload, j.payload):
+		broken(rightJob, "with other contents than it was fired with")
 	}
 	t.w.coverage.sometimes(claimReclaimed, j.claimed)
 	t.w.digest.Int(tagClaim, j.schedule.index)
