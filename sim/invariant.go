@@ -39,6 +39,7 @@ const (
 	fireOrder    invariant = "T10 order"
 	trueReport   invariant = "T12 report"
 	rightPolicy  invariant = "T14 policy"
+	budgetHeld   invariant = "T15 budget"
 	holdsBad     invariant = "Q1 holds bad rows"
 	queueBound   invariant = "Q6 queue bound"
 	holdsStill   invariant = "Q3 hold"

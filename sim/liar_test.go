@@ -164,6 +164,12 @@ run 2h
 schedule a every=1m queue=q handler=ok:1s
 schedule b every=1m queue=q handler=ok:1s
 `
+	oneByOne = `simulate v1
+engine standby=yes batch=1
+run 1h
+schedule a every=1m queue=q
+schedule b every=1m queue=q
+`
 	downFor90m = `simulate v1
 engine standby=yes
 run 4h
@@ -279,6 +285,13 @@ func TestChecksHaveTeeth(t *testing.T) {
 		{
 			lie: "the fires of a tick are out of order", fails: fireOrder, text: calmHour,
 			below: tick(func(t *store.Tick) { slices.Reverse(t.Fires) }),
+		},
+		{
+			lie: "a tick fires beyond its budget", fails: budgetHeld, text: oneByOne,
+			below: tick(func(t *store.Tick) {
+				t.Moves = append(t.Moves, t.Moves[0])
+				t.Fires = append(t.Fires, store.Fire{Move: 1, Boundary: t.Fires[0].Boundary})
+			}),
 		},
 		{
 			lie: "a tick rests on another now than its rows", fails: rightRows, text: calmHour,

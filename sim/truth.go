@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -176,6 +177,9 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		t.w.fail(rightRows, "", "a tick rests on "+text(tick.Now)+", the rows were read at "+text(n.readAt))
 	}
 	t.tick = t.tick[:0]
+	if t.overBudget(tick) {
+		t.w.fail(budgetHeld, "", fmt.Sprintf("a tick fires %d boundaries of several schedules, its budget is %d", len(tick.Fires), t.w.batch()))
+	}
 	for i := range tick.Moves {
 		t.move(tick, &tick.Moves[i])
 	}
@@ -190,6 +194,16 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	}
 	return true, nil
 }
+
+// overBudget reports whether the tick fires more than it may, but for its first
+// schedule alone (T15).
+func (t *truth) overBudget(tick *store.Tick) bool {
+	return len(tick.Fires) > t.w.batch() &&
+		slices.ContainsFunc(tick.Fires, func(f store.Fire) bool { return f.Move != 0 })
+}
+
+// batch is how many boundaries a tick fires at most.
+func (w *world) batch() int { return cmp.Or(w.scenario.Engine.Batch, 1000) }
 
 // disordered reports whether b should have come before a (T10).
 func (t *truth) disordered(tick *store.Tick, a, b *store.Fire) bool {
