@@ -46,7 +46,7 @@ var catalogue = [marks]struct{ id, about string }{
 	quarantined:           {"quarantined", "a row was held"},
 	rowHealed:             {"row-healed", "a row that was held fired, or went on, again"},
 	queueFull:             {"queue-full", "a tick found no room in a queue"},
-	staleMove:             {"stale-move", "a row had changed between the read and the write of its tick, and was not moved"},
+	staleMove:             {"stale-move", "a row was left alone because it had changed since its tick had read it"},
 	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},
 	leaseLapsed:           {"lease-lapsed", "a leader found its lease lapsed and took it anew"},

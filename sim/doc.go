@@ -175,7 +175,7 @@
 //	quarantined               a row was held
 //	row-healed                a row that was held fired, or went on, again
 //	queue-full                a tick found no room in a queue
-//	stale-move                a row had changed between the read and the write of its tick, and was not moved
+//	stale-move                a row was left alone because it had changed since its tick had read it
 //	leader-changed            another runner than the last one took the lead
 //	two-leaders               two runners believed to lead at once
 //	lease-lapsed              a leader found its lease lapsed and took it anew
