@@ -216,7 +216,7 @@ func TestSweepTellsWhatFailed(t *testing.T) {
 	require.Equal(t, []FailureGroup{{
 		Verdict: Unmet, What: "expected b.fires=7", Runs: 7, Seeds: []uint64{1, 2, 3, 4, 5}, Detail: "got 120",
 	}}, r.Failures)
-	require.Equal(t, "1, 2, 3, 4, 5, and 2 more", r.Failures[0].SeedList())
+	require.Equal(t, "seeds 1, 2, 3, 4, 5, and 2 more", r.Failures[0].SeedList())
 
 	r = sweep(s, Seeds{1, 1}, rig{budget: 10})
 	require.Equal(t, []FailureGroup{{Verdict: Budget, What: "budget", Runs: 1, Seeds: []uint64{1}}}, r.Failures)

@@ -215,7 +215,7 @@ func (r *SweepResult) failure() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d seeds failed\n", r.Verdict(), r.Failed, r.Runs)
 	for _, g := range r.Failures {
-		fmt.Fprintf(&b, "%s: %s, seeds %s\n", g.Verdict, g.What, g.SeedList())
+		fmt.Fprintf(&b, "%s: %s, %s\n", g.Verdict, g.What, g.SeedList())
 		if g.Schedule != "" {
 			fmt.Fprintf(&b, "  schedule %s: ", quote(g.Schedule))
 		} else {
@@ -243,5 +243,8 @@ func (g *FailureGroup) SeedList() string {
 	if more := g.Runs - int64(len(g.Seeds)); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(words, ", ")
+	if len(words) == 1 {
+		return "seed " + words[0]
+	}
+	return "seeds " + strings.Join(words, ", ")
 }

@@ -137,7 +137,7 @@ func (r *sweepReport) writeExcuses(w io.Writer) {
 func (r *sweepReport) writeFailures(w io.Writer) {
 	for i := range r.Failures {
 		g := &r.Failures[i]
-		fmt.Fprintf(w, "%s: %s, in %s: seeds %s\n", g.Verdict, printable(g.What), count(g.Runs, "run", "runs"), g.SeedList())
+		fmt.Fprintf(w, "%s: %s, in %s: %s\n", g.Verdict, printable(g.What), count(g.Runs, "run", "runs"), g.SeedList())
 		detail := g.Detail
 		if g.Schedule != "" {
 			detail = "schedule " + g.Schedule + ": " + detail

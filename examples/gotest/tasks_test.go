@@ -1,0 +1,92 @@
+package gotest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
+	"github.com/tickonce/tickonce/sim"
+)
+
+// scenario is the tasks for a day on two hosts, with handlers about as slow and
+// as faulty as those of the service, and one to six outages in the first 16
+// hours. Which they are each seed draws: of the processes, the store and the
+// handlers, but not of the clock, which is somebody else's to keep.
+func scenario() sim.Scenario {
+	policies := map[tickonce.CatchUp]sim.CatchUp{
+		tickonce.CatchUpAll: sim.CatchUpAll, tickonce.CatchUpLatest: sim.CatchUpLatest,
+		tickonce.CatchUpGrace: sim.CatchUpGrace, tickonce.CatchUpNone: sim.CatchUpNone,
+	}
+	handlers := map[string]sim.Handler{
+		"billing": {Kind: sim.HandlerFails, Fails: sim.Always / 100, Takes: sim.Span{Min: time.Second, Max: 10 * time.Second}},
+		"storage": {Takes: sim.Span{Min: 5 * time.Minute, Max: 20 * time.Minute}},
+	}
+	s := sim.Scenario{
+		Engine: sim.Engine{Runners: 2, StandBy: true},
+		For:    24 * time.Hour,
+		Swarm:  sim.Swarm{Min: 1, Max: 6, Kinds: "down,crash,pause,store-error-burst,handler"},
+	}
+	for _, t := range Tasks {
+		s.Schedules = append(s.Schedules, sim.Schedule{
+			Name: t.Name, Spec: t.Spec, Queue: t.Queue, Handler: handlers[t.Queue],
+			Anchor: t.Options.Anchor, CatchUp: policies[t.Options.CatchUp], Visibility: t.Options.Visibility,
+		})
+	}
+	return s
+}
+
+// TestTasksThroughOutages: whatever goes wrong, each boundary fires once or is
+// skipped for a reason, and all comes in time once it is over.
+func TestTasksThroughOutages(t *testing.T) {
+	seeds := sim.Seeds{First: 1, Last: 50}
+	if testing.Short() {
+		seeds.Last = 5
+	}
+	r, err := sim.Sweep(scenario(), seeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Require(t)
+}
+
+// TestRegister: what is simulated is what the service registers.
+func TestRegister(t *testing.T) {
+	eng, err := memengine.New(tickonce.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Register(t.Context(), eng.Engine); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// message is a test that keeps what it failed with.
+type message struct{ text string }
+
+func (*message) Helper()             {}
+func (m *message) Fatal(args ...any) { m.text = fmt.Sprint(args...) }
+
+// TestFailureIsThatOfTheREADME demands that no minute is skipped, which an outage
+// of more than an hour refutes. What the test then says stands in the README.
+func TestFailureIsThatOfTheREADME(t *testing.T) {
+	s := scenario()
+	s.Expect = []sim.Expect{{Kind: sim.ExpectSkipped, Schedule: "metering", Count: 0}}
+	r, err := sim.Sweep(s, sim.Seeds{First: 31, Last: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed message
+	r.Require(&failed)
+
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "```\n"+failed.text+"```\n") {
+		t.Errorf("the README does not have what the test says:\n%s", failed.text)
+	}
+}
