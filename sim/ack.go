@@ -61,7 +61,7 @@ func (w *world) receive(index int32) {
 		return
 	}
 	var before []byte
-	if a.duplicate {
+	if a.duplicate && w.flying == nil {
 		before = w.truth.bytes()
 	}
 	err := a.ends.settle(a.job)
@@ -69,7 +69,7 @@ func (w *world) receive(index int32) {
 	switch {
 	case a.duplicate:
 		w.coverage.sometimes(duplicateAckRefused, lost)
-		if lost && !bytes.Equal(before, w.truth.bytes()) {
+		if lost && before != nil && !bytes.Equal(before, w.truth.bytes()) {
 			w.fail(staleToken, a.job.Schedule, jobOf(store.Instant(a.job.Boundary.UnixMilli()))+": an ack that was refused changed the state")
 		}
 	case a.ends == succeeds:

@@ -22,6 +22,7 @@ const (
 	staleWriteRefused
 	pausedLeaderRefused
 	renewalLostYetKept
+	lateRenewalRefused
 	claimReclaimed
 	ackRefused
 	duplicateAckRefused
@@ -31,6 +32,10 @@ const (
 	unknownApplied
 	unknownNotApplied
 	crashMidTick
+	crashMidRequest
+	crashMidReply
+	orphanApplied
+	pauseOutlastsClaim
 	clockBackOverBoundary
 	restoreLostTail
 
@@ -53,6 +58,7 @@ var catalogue = [marks]struct{ id, about string }{
 	staleWriteRefused:     {"stale-write-refused", "the write of a tick was refused because its lease was not live"},
 	pausedLeaderRefused:   {"paused-leader-refused", "the same, and its leader was paused since it had read"},
 	renewalLostYetKept:    {"renewal-lost-yet-kept", "a renewal failed and the lease was kept"},
+	lateRenewalRefused:    {"late-renewal-refused", "a renewal was refused that was long on its way"},
 	claimReclaimed:        {"claim-reclaimed", "a lapsed claim was handed out again"},
 	ackRefused:            {"ack-refused", "a late worker's ack was refused"},
 	duplicateAckRefused:   {"duplicate-ack-refused", "a second ack was refused, and nothing changed"},
@@ -62,6 +68,10 @@ var catalogue = [marks]struct{ id, about string }{
 	unknownApplied:        {"unknown-applied", "a call failed although the store had done it"},
 	unknownNotApplied:     {"unknown-not-applied", "a call failed and the store had not done it"},
 	crashMidTick:          {"crash-mid-tick", "a process crashed between the read and the write of a tick"},
+	crashMidRequest:       {"crash-mid-request", "a process crashed while a request of it was on its way"},
+	crashMidReply:         {"crash-mid-reply", "a process crashed while a reply to it was on its way"},
+	orphanApplied:         {"orphan-applied", "the store did a call whose process had crashed"},
+	pauseOutlastsClaim:    {"pause-outlasts-claim", "a process was paused for longer than a claim of it lasted"},
 	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},
 	restoreLostTail:       {"restore-lost-tail", "a restart forgot fires that had happened"},
 }

@@ -44,6 +44,7 @@ func (w *world) open() {
 	if recovery.Torn != "" || invalid && !w.spoilt {
 		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
 	}
+	w.openings++
 	w.truth.opened(e.Store())
 	if w.disk.left != nil && !invalid && !bytes.Equal(w.disk.left, w.truth.bytes()) {
 		w.fail(durability, "", "the store opened in another state than it was left in")

@@ -92,7 +92,8 @@
 //	at D      crash runner=N after=D point=POINT
 //	at D      pause for=D runner=N point=POINT
 //	at D      clock-jump by=+D for=D point=POINT
-//	at D      store error-burst applied=yes|no|unknown for=D p=P
+//	at D      store error-burst applied=yes|no|unknown for=D p=P runner=N op=OP
+//	at D      store slow takes=D..D late=either|request|reply for=D p=P runner=N op=OP
 //	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      handler failing for=D p=P schedule=NAME queue=NAME
 //	at D      handler panicking for=D p=P schedule=NAME queue=NAME
@@ -114,10 +115,22 @@
 // worker goes on; a duplicate is sent a second time, so much later.
 //
 // Without runner=, a fault of a process is one of all of them. A POINT is
-// anywhere, which is the default, or between-read-and-write: from its time on
-// the fault waits until a process that it names stands between the read of due
-// rows and the write of its tick. It strikes once, and never if it would then
-// last beyond quiet-after; such a fault is not written with during.
+// anywhere, which is the default, or what a process that the fault names must be
+// in the middle of: between-read-and-write of a tick; or mid-request or mid-reply,
+// while a call of it is on its way to the store, or back. From its time on the
+// fault waits for that. It strikes once, and never if it would then last beyond
+// quiet-after; such a fault is not written with during.
+//
+// The store's faults are of the calls of one process or all, and of all kinds or
+// of one: an OP is acquire, renew, release, due, advance, claim, settle, extend,
+// commit, schedules, jobs or queues. The first fault that meets a call has it.
+// What is on its way when a slowness ends arrives then. So a process that is cut
+// off from the store is an error-burst of its runner=, and a lease's renewal is
+//
+//	lost                     error-burst op=renew applied=no
+//	done, and nobody told    error-burst op=renew applied=yes
+//	late, or too late        slow op=renew late=request takes=50s
+//	done, and told late      slow op=renew late=reply takes=50s
 //
 // Instead of these lines, one that has faults drawn from the seed:
 //
@@ -182,6 +195,7 @@
 //	stale-write-refused       the write of a tick was refused because its lease was not live
 //	paused-leader-refused     the same, and its leader was paused since it had read
 //	renewal-lost-yet-kept     a renewal failed and the lease was kept
+//	late-renewal-refused      a renewal was refused that was long on its way
 //	claim-reclaimed           a lapsed claim was handed out again
 //	ack-refused               a late worker's ack was refused
 //	duplicate-ack-refused     a second ack was refused, and nothing changed
@@ -191,6 +205,10 @@
 //	unknown-applied           a call failed although the store had done it
 //	unknown-not-applied       a call failed and the store had not done it
 //	crash-mid-tick            a process crashed between the read and the write of a tick
+//	crash-mid-request         a process crashed while a request of it was on its way
+//	crash-mid-reply           a process crashed while a reply to it was on its way
+//	orphan-applied            the store did a call whose process had crashed
+//	pause-outlasts-claim      a process was paused for longer than a claim of it lasted
 //	clock-back-over-boundary  the clock stepped back over a fired boundary
 //	restore-lost-tail         a restart forgot fires that had happened
 package sim

@@ -61,6 +61,9 @@ var drawings = [...]struct {
 	}},
 	FaultCrash: {"process", func(d *drawing, f *Fault) {
 		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
+		if d.n("mid-call", 4) == 0 { // which needs a slow store
+			f.Point = one(d, "leg", MidRequest, MidReply)
+		}
 		if f.Runner == 0 {
 			f.Restart = one(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
 		}
@@ -76,7 +79,11 @@ var drawings = [...]struct {
 	}},
 	FaultStoreErrors: {"store", func(d *drawing, f *Fault) {
 		f.Applied = one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown, AppliedUnknown)
-		f.Chance, f.For = d.chance(), d.lasts()
+		f.Runner, f.Op, f.Chance, f.For = d.runner(), d.op(), d.chance(), d.lasts()
+	}},
+	FaultStoreSlow: {"store", func(d *drawing, f *Fault) {
+		f.Runner, f.Op, f.Chance, f.For = d.runner(), d.op(), d.chance(), d.lasts()
+		f.Takes, f.Late = d.slow(), one(d, "late", LateEither, LateEither, LateRequest, LateReply)
 	}},
 	FaultHandlerSlow: {"handler", func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
@@ -269,12 +276,30 @@ func (d *drawing) runner() int {
 	return 0
 }
 
-func (d *drawing) point() Point { return one(d, "point", Anywhere, BetweenReadAndWrite) }
+func (d *drawing) point() Point {
+	return one(d, "point", Anywhere, BetweenReadAndWrite)
+}
 
 // later draws how much later an ack is sent: most often while the claim holds.
 func (d *drawing) later() Span {
 	v := d.visibility()
 	return Span{0, one(d, "later", time.Millisecond, 5*time.Second, max(wholeMS(v/2), time.Millisecond), v+time.Second)}
+}
+
+// op draws which of the store's calls a fault hits: all, twice in three.
+func (d *drawing) op() Op {
+	if d.n("ops", 3) > 0 {
+		return 0
+	}
+	return one(d, "op", OpRenew, OpAdvance, OpDue, OpAcquire, OpClaim, OpSettle, OpCommit)
+}
+
+// slow draws how long a slow call takes: a moment, or about as long as a lease,
+// a renewal or a claim may.
+func (d *drawing) slow() Span {
+	most := one(d, "slow", 100*time.Millisecond, 5*time.Second, d.lease()/3, d.lease(), d.visibility())
+	most = max(wholeMS(most)+d.edge(), time.Millisecond)
+	return Span{one(d, "slow from", time.Millisecond, most), most}
 }
 
 func (d *drawing) chance() PPM { return one(d, "chance", 0, Always/2, Always/10, Always/100) }

@@ -20,7 +20,7 @@ run      3h quiet-after=2h
 schedule tick every=5s queue=fast visibility=30s
 schedule report every=10m queue=slow anchor=2025-12-31T23:57:00Z
 schedule yearly every=365d queue=slow
-swarm    faults=4..9 kinds=down,crash,pause,clock-jump,store-error-burst,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack
+swarm    faults=4..9 kinds=down,crash,pause,clock-jump,store-error-burst,store-slow,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack
 `
 
 // TestDrawGolden freezes what seeds draw: of a failure that is only known by its

@@ -57,12 +57,9 @@ func (w *world) planFaults() {
 
 // strike lets the faults strike that wait until n stands where it stands now.
 func (w *world) strike(n *node) {
-	if len(w.armed) == 0 || !n.midTick {
-		return
-	}
 	w.armed = slices.DeleteFunc(w.armed, func(i int) bool {
 		f := &w.scenario.Faults[i]
-		if !n.named(f.Runner) {
+		if !n.named(f.Runner) || !n.stands(f.Point) {
 			return false
 		}
 		w.at(w.now, event{kind: faultBegins, index: int32(i)})
@@ -74,8 +71,20 @@ func (w *world) strike(n *node) {
 // point.
 func (w *world) stands(f *Fault) bool {
 	return f.Point == Anywhere || slices.ContainsFunc(w.nodes, func(n *node) bool {
-		return n.midTick && n.named(f.Runner)
+		return n.named(f.Runner) && n.stands(f.Point)
 	})
+}
+
+// stands reports whether the process stands at the point.
+func (n *node) stands(at Point) bool {
+	switch at {
+	case MidRequest:
+		return n.waits(request)
+	case MidReply:
+		return n.waits(reply)
+	default:
+		return n.midTick
+	}
 }
 
 // tooLate reports whether a fault that waited for its point would last for too
@@ -130,6 +139,8 @@ func (w *world) beginFault(i int) {
 		}
 	case FaultStoreErrors:
 		w.storeFaults = append(w.storeFaults, i)
+	case FaultStoreSlow:
+		w.slowFaults = append(w.slowFaults, i)
 	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
 		w.handlerFaults = append(w.handlerFaults, i)
 	case FaultLateAck, FaultDuplicateAck:
@@ -156,6 +167,8 @@ func (w *world) endFault(i int) {
 		w.jump(i, -f.By.Milliseconds())
 	case FaultStoreErrors:
 		w.storeFaults = without(w.storeFaults, i)
+	case FaultStoreSlow:
+		w.slowFaults = without(w.slowFaults, i)
 	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
 		w.handlerFaults = without(w.handlerFaults, i)
 	case FaultLateAck, FaultDuplicateAck:
@@ -216,7 +229,7 @@ func (w *world) jump(fault int, ms int64) {
 	w.clock.jump(w.now, ms)
 	w.coverage.sometimes(clockBackOverBoundary, w.truth.firedWithin(w.shown(), before))
 	for _, n := range w.nodes {
-		if n.runner != nil {
+		if n.runner != nil && !n.stepping {
 			n.stepAt(min(n.wakes, w.noticed()))
 		}
 		for _, worker := range n.workers {
@@ -229,10 +242,10 @@ func (w *world) jump(fault int, ms int64) {
 func (w *world) noticed() store.Instant { return w.now.Add(w.draws.slice.choice(sliceMS + 1)) }
 
 // loseCall decides by the store faults that are on what becomes of a call.
-func (w *world) loseCall() faultstore.Verdict {
+func (w *world) loseCall(n *node, op faultstore.Op) faultstore.Verdict {
 	for _, i := range w.storeFaults {
 		f := &w.scenario.Faults[i]
-		if f.Chance != 0 && !w.draws.storeFault.happens(f.Chance) {
+		if !f.concernsCall(n, op) || f.Chance != 0 && !w.draws.storeFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++

@@ -149,7 +149,7 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 	runner := rapid.IntRange(0, max(s.Engine.Runners, 1)).Draw(t, "runner")
 	of := rapid.SampledFrom(s.Schedules).Draw(t, "of")
 	if k := f.Kind; k == FaultDown || k == FaultPause || k == FaultCrash || k == FaultClockJump {
-		f.Point = rapid.SampledFrom([]Point{Anywhere, BetweenReadAndWrite}).Draw(t, "point")
+		f.Point = rapid.SampledFrom([]Point{Anywhere, BetweenReadAndWrite, MidRequest, MidReply}).Draw(t, "point")
 	}
 	switch f.Kind {
 	case FaultDown, FaultPause:
@@ -178,9 +178,16 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 			f.Schedule, f.Queue = "", of.Queue
 		}
 		fallthrough
-	case FaultStoreErrors:
+	case FaultStoreErrors, FaultStoreSlow:
 		f.For, f.Chance = lasting, PPM(rapid.Int32Range(0, int32(Always)).Draw(t, "chance"))
-		if f.Kind == FaultStoreErrors {
+		if f.Kind == FaultStoreErrors || f.Kind == FaultStoreSlow {
+			f.Runner, f.Op = runner, Op(rapid.IntRange(0, len(opWords)-1).Draw(t, "op"))
+		}
+		switch f.Kind {
+		case FaultStoreSlow:
+			f.Takes = Span{time.Millisecond, span1.Draw(t, "takes")}
+			f.Late = rapid.SampledFrom([]Late{LateEither, LateRequest, LateReply}).Draw(t, "late")
+		case FaultStoreErrors:
 			f.Applied = rapid.SampledFrom([]Applied{AppliedNo, AppliedYes, AppliedUnknown}).Draw(t, "applied")
 		}
 	case FaultEditChange:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/internal/faultstore"
 )
 
 // key is one key=value of a line of the text format, for reading and writing.
@@ -88,7 +89,9 @@ var scheduleKeys = []key[Schedule]{
 var faultKeys = []key[Fault]{
 	{"runner", func(f *Fault) value { return numberValue[int]{n: &f.Runner, least: 1, most: MaxRunners} }},
 	{pointKey, func(f *Fault) value {
-		return wordValue[Point]{&f.Point, []string{Anywhere: "anywhere", BetweenReadAndWrite: "between-read-and-write"}}
+		return wordValue[Point]{&f.Point, []string{
+			Anywhere: "anywhere", BetweenReadAndWrite: "between-read-and-write", MidRequest: "mid-request", MidReply: "mid-reply",
+		}}
 	}},
 	{"restart", func(f *Fault) value {
 		return wordValue[Restart]{&f.Restart, []string{FromJournal: "journal", FromSnapshot: "snapshot", FromNothing: "empty"}}
@@ -98,6 +101,10 @@ var faultKeys = []key[Fault]{
 	{"applied", func(f *Fault) value {
 		return wordValue[Applied]{&f.Applied, []string{AppliedNo: "no", AppliedYes: "yes", AppliedUnknown: "unknown"}}
 	}},
+	{"late", func(f *Fault) value {
+		return wordValue[Late]{&f.Late, []string{LateEither: "either", LateRequest: "request", LateReply: "reply"}}
+	}},
+	{"op", func(f *Fault) value { return wordValue[Op]{&f.Op, opWords} }},
 	{"takes", func(f *Fault) value { return spanValue{s: &f.Takes, least: time.Millisecond} }},
 	{"schedule", func(f *Fault) value { return nameValue{"schedule name", &f.Schedule} }},
 	{"queue", func(f *Fault) value { return nameValue{"queue name", &f.Queue} }},
@@ -112,6 +119,15 @@ var faultKeys = []key[Fault]{
 	{forKey, func(f *Fault) value { return durationValue{d: &f.For} }},
 	{afterKey, func(f *Fault) value { return durationValue{d: &f.For} }},
 }
+
+// opWords are the words of the store's calls.
+var opWords = func() []string {
+	words := []string{""}
+	for op := OpSchedules; op <= OpCommit; op++ {
+		words = append(words, faultstore.Method(op-1).String())
+	}
+	return words
+}()
 
 // The two names of a fault's duration.
 const (
@@ -135,7 +151,8 @@ var faultRules = [...]struct {
 	FaultCrash:         {"crash", nil, []string{"restart", "runner", pointKey, afterKey}},
 	FaultPause:         {"pause", []string{forKey}, []string{"runner", pointKey}},
 	FaultClockJump:     {"clock-jump", []string{"by"}, []string{pointKey, forKey}},
-	FaultStoreErrors:   {"store error-burst", []string{"applied", forKey}, []string{"p"}},
+	FaultStoreErrors:   {"store error-burst", []string{"applied", forKey}, []string{"p", "runner", "op"}},
+	FaultStoreSlow:     {"store slow", []string{"takes", forKey}, []string{"late", "p", "runner", "op"}},
 	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
 	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"p", "schedule", "queue"}},
 	FaultHandlerPanics: {"handler panicking", []string{forKey}, []string{"p", "schedule", "queue"}},

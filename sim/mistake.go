@@ -78,7 +78,7 @@ func unknown(word string, known []string) *refusal {
 
 // oneOf lists words, the first of them if there are many.
 func oneOf(words []string) string {
-	const most = 24
+	const most = 48
 	switch {
 	case len(words) == 0:
 		return "none"

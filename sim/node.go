@@ -18,8 +18,7 @@ type node struct {
 	epoch       int64
 	lives       int
 	up          bool
-	away        int  // how many faults keep it away, but those of the store
-	interrupted bool // within a call
+	away        int // how many faults keep it away, but those of the store
 	pausedUntil store.Instant
 
 	engine     *tickonce.Engine
@@ -31,6 +30,7 @@ type node struct {
 	runner      *tickonce.Runner // nil unless the schedules are run
 	runnerEpoch int64
 	wakes       store.Instant // when the runner is stepped next
+	stepping    bool          // it is being stepped
 
 	// What the process knows from the answers that it got.
 	reply       faultstore.Verdict // what becomes of the call under way
@@ -104,13 +104,7 @@ func (n *node) boot() {
 	n.up, n.registered, n.failures, n.renewalLost = true, 0, 0, false
 	n.w.digest.Int(tagNode, int64(n.index))
 	calls := faultstore.New(n.w.truth, n.fate)
-	if len(n.w.nodes) > 1 || n == n.w.operator {
-		calls.Before = func(op faultstore.Op) {
-			if op.Method == faultstore.Commit {
-				n.w.interleave(n)
-			}
-		}
-	}
+	calls.Before, calls.After = n.sends, n.receives
 	var s store.Store = calls
 	if n.w.rig.above != nil {
 		s = n.w.rig.above(s)
@@ -157,6 +151,12 @@ func (n *node) register(s *Schedule) bool {
 func (n *node) pause(until store.Instant) {
 	n.pausedUntil = max(n.pausedUntil, until)
 	n.stalled = n.midTick
+	for _, worker := range n.workers {
+		if worker.state == works {
+			outlasts := worker.job.Deadline.Before(timeOf(n.w.shown().Add(int64(until - n.w.now))))
+			n.w.coverage.sometimes(pauseOutlastsClaim, outlasts)
+		}
+	}
 }
 
 func (n *node) paused() bool { return n.w.now < n.pausedUntil }
@@ -178,6 +178,11 @@ func (n *node) stop(goodOrder bool) {
 	goodOrder = goodOrder && !n.paused()
 	n.pausedUntil = n.w.now
 	if n.runner != nil && goodOrder {
+		for f := range n.flights() {
+			if f.kind == runnerSteps {
+				f.end()
+			}
+		}
 		n.w.acting = n
 		if err := n.runner.Stop(ctx); err != nil {
 			n.w.fail(exits, "", fmt.Sprintf("%s: a clean stop returned %v", n, err))
@@ -186,8 +191,10 @@ func (n *node) stop(goodOrder bool) {
 	}
 	if !goodOrder {
 		n.w.coverage.sometimes(crashMidTick, n.midTick)
+		n.w.coverage.sometimes(crashMidRequest, n.waits(request))
+		n.w.coverage.sometimes(crashMidReply, n.waits(reply))
 	}
-	n.up, n.runner = false, nil
+	n.up, n.runner, n.stepping = false, nil, false
 	n.leads, n.renewed, n.midTick = false, false, false
 	n.epoch++
 	n.runnerEpoch++
@@ -204,8 +211,9 @@ func (n *node) stepAt(t store.Instant) {
 
 // step steps the runner and sleeps until it wants to be called again.
 func (n *node) step() {
-	n.held = false
+	n.held, n.stepping = false, true
 	next, report, err := n.runner.Step(ctx)
+	n.stepping = false
 	n.w.digest.Int(tagRunner, int64(n.index))
 	wakes := store.Instant(next.UnixMilli())
 	rests := wakes > n.w.shown()
@@ -220,7 +228,7 @@ func (n *node) step() {
 		n.w.coverage.sometimes(renewalLostYetKept, n.renewalLost && kept)
 		n.renewalLost = report.Err != nil
 	}
-	if n.held {
+	if f := n.w.flying; n.held && (f == nil || f.backMS == 0) { // or others have gone on since
 		n.w.truth.checkReport(report)
 	}
 	if next.IsZero() {
@@ -256,12 +264,16 @@ func (n *node) ended(err error) {
 // fate decides what becomes of a call to the store. A tick is written once, after
 // a renewal and a look of its own (R3, L4, L6).
 func (n *node) fate(op faultstore.Op) faultstore.Verdict {
+	if n.w.orphaned() {
+		n.reply = n.w.flying.fateOfOrphan()
+		return n.reply
+	}
 	if op.Method == faultstore.Advance {
 		if !n.midTick {
 			n.w.fail(renewsFirst, "", fmt.Sprintf("%s writes a tick without a renewal and a look before it", n))
 		}
 		n.midTick = false
 	}
-	n.reply = n.w.loseCall()
+	n.reply = n.w.loseCall(n, op)
 	return n.reply
 }

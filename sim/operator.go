@@ -17,7 +17,7 @@ func (w *world) beginEdit(fault int) {
 		w.operator.boot()
 	}
 	if w.edits = append(w.edits, fault); len(w.edits) == 1 {
-		w.edit()
+		w.takeOff(w.operator, operatorActs, w.edit)
 	}
 }
 
@@ -44,9 +44,7 @@ func (w *world) edit() {
 
 func (w *world) makeEdit(f *Fault) (err error) {
 	o := w.operator
-	before, intended := w.acting, w.intent
-	w.acting, w.intent = o, intent{edit: f.Kind}
-	o.interrupted = f.Point != Anywhere // so that the process which stands at the point still does
+	w.intent = intent{edit: f.Kind}
 	switch f.Kind {
 	case FaultEditAdd, FaultEditChange:
 		as := *w.truth.named[f.Schedule].scenario
@@ -67,6 +65,6 @@ func (w *world) makeEdit(f *Fault) (err error) {
 	default:
 		_, err = o.engine.Unschedule(ctx, f.Schedule)
 	}
-	w.acting, w.intent = before, intended
+	w.intent = intent{}
 	return err
 }

@@ -15,7 +15,7 @@ func TestL6PausedLeaderWritesNothing(t *testing.T) {
 engine   runners=2 standby=yes
 run      2h quiet-after=1h
 schedule a every=5m queue=q
-at 12m pause runner=2 for=70s point=between-read-and-write
+at 12m pause runner=1 for=70s point=between-read-and-write
 expect   no-double-fire a.fires=24 a.skipped=0 sometimes:leader-changed sometimes:two-leaders
 expect   sometimes:stale-write-refused sometimes:paused-leader-refused
 `)
@@ -33,7 +33,7 @@ func TestPauseWithinTheLeaseIsOnlyLate(t *testing.T) {
 engine   runners=2 standby=yes
 run      2h quiet-after=1h
 schedule a every=5m queue=q
-at 12m pause runner=2 for=30s point=between-read-and-write
+at 12m pause runner=1 for=30s point=between-read-and-write
 expect   no-double-fire a.fires=24
 `)
 	require.Equal(t, 30*time.Second, r.Schedules[0].MaxLate)
@@ -88,8 +88,8 @@ func TestPoint(t *testing.T) {
 		crashed    bool // between read and write
 	}{
 		{"the crash of whoever comes first", "run 1h quiet-after=30m\nat 7m crash restart=journal after=1s point=between-read-and-write\n", 1, true},
-		{"the crash of one that does not lead", "run 1h quiet-after=30m\nat 7m crash runner=1 after=1s point=between-read-and-write\n", 0, false},
-		{"the crash of the leader", "run 1h quiet-after=30m\nat 7m crash runner=2 after=1s point=between-read-and-write\n", 1, true},
+		{"the crash of one that does not lead", "run 1h quiet-after=30m\nat 7m crash runner=2 after=1s point=between-read-and-write\n", 0, false},
+		{"the crash of the leader", "run 1h quiet-after=30m\nat 7m crash runner=1 after=1s point=between-read-and-write\n", 1, true},
 		{"until the quiet, its end included", "run 1h quiet-after=10m\nat 7m crash restart=journal point=between-read-and-write\n", 1, true},
 		{"past the quiet", "run 1h quiet-after=10m\nat 7m crash restart=journal after=1ms point=between-read-and-write\n", 0, false},
 		{"without a quiet, as long as the run", "run 1h\nat 7m crash restart=journal after=50m point=between-read-and-write\n", 1, true},

@@ -22,7 +22,7 @@ const (
 	minute = time.Minute
 )
 
-// drawScenario is a scenario of three hours with up to eight faults in the
+// drawScenario is a scenario of three hours with up to sixteen faults in the
 // first two.
 func drawScenario(seed uint64) Scenario {
 	d := drawer{newChoices(seed)}
@@ -53,7 +53,7 @@ func drawScenario(seed uint64) Scenario {
 		})
 	}
 	s.Queues = []Queue{{Name: s.Schedules[0].Queue, Workers: 1 + d.n("workers", 3)}}
-	s.Swarm = Swarm{Max: 8}
+	s.Swarm = Swarm{Max: 16, Kinds: drawn(d, "kinds", "", "", "process,store")}
 	return s.draw(seed)
 }
 

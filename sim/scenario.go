@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/tickonce/tickonce/internal/faultstore"
+)
 
 // The limits of a scenario. The text of one that exceeds them is refused.
 const (
@@ -147,6 +151,8 @@ type Fault struct {
 	By       time.Duration // of FaultClockJump
 	Chance   PPM           // 0: always
 	Applied  Applied       // of FaultStoreErrors
+	Late     Late          // of FaultStoreSlow
+	Op       Op            // of the store's faults: which calls; 0: any
 	Restart  Restart       // of FaultCrash
 	Takes    Span          // of FaultHandlerSlow: how long, zero: twice the visibility; of the acks' faults: how much later
 	Schedule string        // of edits and FaultTamper; of the handlers' and the acks' faults: of whose jobs, "": any
@@ -180,6 +186,10 @@ const (
 	// FaultStoreErrors: calls of the store fail, each by chance.
 	FaultStoreErrors
 
+	// FaultStoreSlow: calls of the store are long on their way, each by chance.
+	// What is on its way when the fault ends arrives then.
+	FaultStoreSlow
+
 	// FaultHandlerSlow: handlers that start take longer, each by chance.
 	FaultHandlerSlow
 
@@ -212,7 +222,9 @@ const (
 	FaultTamper
 )
 
-// Point is the point of a process's work at which a fault strikes.
+// Point is the point of a process's work at which a fault strikes: of the process
+// that the fault names, or of any. A fault that would last beyond the quiet does
+// not strike any more.
 type Point uint8
 
 // The points.
@@ -221,9 +233,15 @@ const (
 	Anywhere Point = iota
 
 	// BetweenReadAndWrite: when next a process stands between the read of due
-	// rows and the write of its tick, the one that the fault names or any. A
-	// fault that would last beyond the quiet does not strike any more.
+	// rows and the write of its tick.
 	BetweenReadAndWrite
+
+	// MidRequest: when next a call of a process is on its way to the store, as while
+	// [FaultStoreSlow] is on.
+	MidRequest
+
+	// MidReply: when next a reply of the store is on its way back to a process.
+	MidReply
 )
 
 // Applied says whether a store call that fails was done nevertheless.
@@ -234,6 +252,35 @@ const (
 	AppliedNo Applied = iota + 1
 	AppliedYes
 	AppliedUnknown // drawn for every call
+)
+
+// Late says what of a slow call is late.
+type Late uint8
+
+// What may be late.
+const (
+	LateEither  Late = iota // drawn for every call: how much of the time is the request's
+	LateRequest             // the store makes the call late
+	LateReply               // the store makes it at once, and the caller is told late
+)
+
+// Op is a kind of call of the store.
+type Op uint8
+
+// The calls.
+const (
+	OpSchedules = Op(faultstore.Schedules) + 1
+	OpJobs      = Op(faultstore.Jobs) + 1
+	OpQueues    = Op(faultstore.Queues) + 1
+	OpDue       = Op(faultstore.Due) + 1
+	OpAdvance   = Op(faultstore.Advance) + 1
+	OpClaim     = Op(faultstore.Claim) + 1
+	OpSettle    = Op(faultstore.Settle) + 1
+	OpExtend    = Op(faultstore.Extend) + 1
+	OpAcquire   = Op(faultstore.Acquire) + 1
+	OpRenew     = Op(faultstore.Renew) + 1
+	OpRelease   = Op(faultstore.Release) + 1
+	OpCommit    = Op(faultstore.Commit) + 1
 )
 
 // Restart is what a crashed process has when it starts again.

@@ -84,6 +84,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 	if grant.OK {
 		t.lease = grant.Lease
 	}
+	t.w.coverage.sometimes(lateRenewalRefused, !grant.OK && t.w.flying != nil && t.w.flying.thereMS > 0)
 	if n := t.w.acting; n.reply == faultstore.Pass {
 		n.leads, n.renewed, n.midTick = grant.OK, grant.OK, false
 	}

@@ -75,7 +75,7 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	switch {
 	case s.known && anew != w.beginsAnew(s, row):
 		w.fail(keepsGrid, row.Name, fmt.Sprintf("at %s it began anew: %v, from the boundary of %s", text(now), anew, text(row.Cursor)))
-	case anew && row.Cursor <= now:
+	case anew && row.Cursor <= w.since(now):
 		w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
 	case anew && !onGrid(row, row.Cursor):
 		w.fail(onGridOnly, row.Name, "its cursor "+text(row.Cursor)+" is no boundary")

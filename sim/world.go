@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tickonce/tickonce/store"
@@ -34,9 +33,14 @@ type world struct {
 	acting *node  // whose step it is, or nil
 	intent intent // of its operation on a schedule
 
+	flying   *flight   // the step under way, if it is one
+	flights  []*flight // those that wait, at free indices nil
+	openings int       // of the store
+
 	faults        []faultState // in the scenario's order
 	armed         []int        // those that wait for their point
-	storeFaults   []int        // those of store calls that are on
+	storeFaults   []int        // those that lose store calls that are on
+	slowFaults    []int        // those that slow store calls down that are on
 	handlerFaults []int        // those of handlers that are on
 	ackFaults     []int        // those of acks that are on
 	operator      *node        // outside the processes; nil without an edit
@@ -54,6 +58,7 @@ type world struct {
 	failures []Failure
 	excused  []Excuse
 	spent    bool // whether its budget is
+	broken   bool // by a panic
 }
 
 // rig is what tests of the simulator change about a run.
@@ -79,7 +84,7 @@ const sliceMS = 1000
 type event struct {
 	kind  eventKind
 	node  int32
-	index int32 // of a fault, a worker or an ack
+	index int32 // of a fault, a worker, an ack or a flight
 	// Of a node, a runner or a worker: void if it is not its epoch any more. Of
 	// a fault that begins: how many rounds of its instant's steps go first.
 	epoch int64
@@ -96,6 +101,7 @@ const (
 	runnerSteps // node, epoch
 	workerSteps // node, index, epoch
 	ackComes    // node, index
+	callMoves   // node, index
 )
 
 // The classes of events of one instant: the world before those who live in it.
@@ -116,6 +122,7 @@ type sites struct {
 	handlerTakes, handlerFails, handlerFault, handlerSlow *site
 	ackFault, ackLater                                    *site
 	storeFault, storeApplied                              *site
+	slowCall, slowTakes, slowRequest, orphan              *site
 	slice, strike, interleave                             *site
 }
 
@@ -126,6 +133,7 @@ func newSites(seed uint64) sites {
 		handlerFault: c.at("handler fault"), handlerSlow: c.at("handler slow"),
 		ackFault: c.at("ack fault"), ackLater: c.at("ack later"),
 		storeFault: c.at("store fault"), storeApplied: c.at("store applied"),
+		slowCall: c.at("slow call"), slowTakes: c.at("slow takes"), slowRequest: c.at("slow request"), orphan: c.at("orphan"),
 		slice: c.at("slice"), strike: c.at("strike"), interleave: c.at("interleave"),
 	}
 }
@@ -167,9 +175,10 @@ func (w *world) whenShown(t store.Instant) store.Instant { return t.Add(-w.clock
 // run lets everything happen until the end. A panic of the engine ends it, as
 // a failure.
 func (w *world) run() {
+	defer w.ground()
 	defer func() {
 		if p := recover(); p != nil {
-			w.fail(panicked, "", fmt.Sprintf("%v, in %s; seed %d", p, panickedIn(), w.scenario.Engine.Seed))
+			w.panicked(p)
 		}
 	}()
 	w.open()
@@ -180,7 +189,7 @@ func (w *world) run() {
 		w.at(w.now.Add(every.Milliseconds()), event{kind: snapshotDue})
 	}
 	for w.queue.len() > 0 && w.queue.next() <= w.end {
-		if w.spent = w.events >= w.rig.budget; w.spent || len(w.failures) == maxFailures {
+		if w.spent = w.events >= w.rig.budget; w.spent || w.broken || len(w.failures) == maxFailures {
 			return
 		}
 		w.next()
@@ -209,7 +218,9 @@ func (w *world) next() {
 	case snapshotDue:
 		w.snapshot()
 	case operatorActs:
-		w.edit()
+		w.takeOff(w.operator, operatorActs, w.edit)
+	case callMoves:
+		w.move(e)
 	default:
 		w.act(e)
 	}
@@ -230,8 +241,17 @@ func (w *world) act(e event) {
 		w.at(n.pausedUntil, e)
 		return
 	}
-	before, intended := w.acting, w.intent
-	w.acting, w.intent = n, intent{}
+	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 {
+		w.takeOff(n, e.kind, func() { w.step(n, e) })
+		return
+	}
+	w.acting = n
+	w.step(n, e)
+	w.acting = nil
+}
+
+// step takes the step, unless it is void.
+func (w *world) step(n *node, e event) {
 	switch e.kind {
 	case nodeStarts:
 		if n.epoch == e.epoch {
@@ -249,26 +269,6 @@ func (w *world) act(e event) {
 	case ackComes:
 		w.receive(e.index)
 	}
-	w.acting, w.intent = before, intended
-}
-
-// interleave lets another process take some of its steps of this instant while
-// a call of n is on its way: an operation that reads and then writes, as a
-// registration does, is no single step.
-func (w *world) interleave(n *node) {
-	if w.acting != n || n.interrupted {
-		return
-	}
-	n.interrupted = true
-	for steps := w.draws.interleave.choice(4); steps > 0 && w.queue.next() == w.now; steps-- {
-		if e := &w.queue.heap[0].e; e.kind < nodeStarts || w.nodes[e.node].interrupted {
-			break
-		}
-		_, e := w.queue.pop()
-		w.events++
-		w.act(e)
-	}
-	n.interrupted = false
 }
 
 // fail notes that an invariant was broken.

@@ -44,6 +44,7 @@ func (r *report) effect(f *sim.FaultResult) []string {
 // effectWords say what faults of a kind do, one and several times.
 var effectWords = map[sim.FaultKind]struct{ one, many string }{
 	sim.FaultStoreErrors:   {"call failed", "calls failed"},
+	sim.FaultStoreSlow:     {"call slowed", "calls slowed"},
 	sim.FaultHandlerSlow:   {"handler slowed", "handlers slowed"},
 	sim.FaultHandlerFails:  {"handler failed", "handlers failed"},
 	sim.FaultHandlerPanics: {"handler panicked", "handlers panicked"},

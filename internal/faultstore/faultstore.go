@@ -37,6 +37,10 @@ type Store struct {
 	// elsewhere while a request is on its way; it may call the Store itself.
 	Before func(Op)
 
+	// After, unless nil, runs at the end of each call, lost or not, before its
+	// caller is told.
+	After func(Op)
+
 	inner  store.Store
 	decide func(Op) Verdict
 	calls  atomic.Int64
@@ -57,16 +61,21 @@ func call[A any](s *Store, op Op, do func(lost bool) (A, error)) (A, error) {
 	if s.Before != nil {
 		s.Before(op)
 	}
-	var none A
+	var answer A
+	var err error
 	switch s.decide(op) {
 	case LoseRequest:
-		return none, &Lost{Op: op}
+		err = &Lost{Op: op}
 	case LoseReply:
-		_, err := do(true)
-		return none, &Lost{Op: op, Applied: err == nil}
+		_, failed := do(true)
+		err = &Lost{Op: op, Applied: failed == nil}
 	default:
-		return do(false)
+		answer, err = do(false)
 	}
+	if s.After != nil {
+		s.After(op)
+	}
+	return answer, err
 }
 
 // unless returns dst, or if its content is to be lost another slice like it.

@@ -225,6 +225,28 @@ func TestBeforeRunsBetweenCallAndStore(t *testing.T) {
 	}, w.ops)
 }
 
+// What runs after a call finds what it did, before its caller is told.
+func TestAfterRunsBetweenStoreAndCaller(t *testing.T) {
+	for _, c := range []struct {
+		verdict faultstore.Verdict
+		ready   int64
+	}{{faultstore.Pass, 2}, {faultstore.LoseReply, 2}, {faultstore.LoseRequest, 1}} {
+		w := newWorld(t, c.verdict)
+		ran := false
+		w.store.After = func(op faultstore.Op) {
+			ran = true
+			require.Equal(t, faultstore.Op{Method: faultstore.Commit, Number: 1}, op)
+			rows := make([]store.Queue, 1)
+			_, _, err := w.inner.Queues(t.Context(), "", rows)
+			require.NoError(t, err)
+			require.Equal(t, c.ready, rows[0].Pending)
+		}
+		_, err := w.store.Commit(t.Context(), &store.Batch{Inserts: []store.Insert{{Queue: "q", RunAt: store.None}}})
+		require.Equal(t, c.verdict != faultstore.Pass, err != nil)
+		require.True(t, ran)
+	}
+}
+
 func TestBeforeRunsForALostCallToo(t *testing.T) {
 	w := newWorld(t, faultstore.LoseRequest)
 	ran := false

@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
+)
+
+// flight is a step of a process that others' events may interrupt: a coroutine
+// that waits while a call of it is on its way to the store, or the reply on its
+// way back. The process's other steps go on meanwhile.
+type flight struct {
+	node   *node
+	kind   eventKind
+	waits  func(until store.Instant) bool
+	resume func() (until store.Instant, more bool)
+	stop   func()
+	ended  bool
+	began  store.Instant // by the store's clock
+	intent intent
+
+	// Of the call under way.
+	leg             leg
+	life            int   // of the process, when it set out
+	openings        int   // of the store, then
+	thereMS, backMS int64 // how long request and reply take
+	orphaned        bool  // its process is gone, or the store that it was sent to
+}
+
+// leg is where a call is.
+type leg uint8
+
+const (
+	request leg = iota
+	reply
+)
+
+// errAbandoned ends a step whose process or run has ended: it unwinds to where
+// the step set out, since nobody is there to go on with it.
+var errAbandoned = errors.New("abandoned")
+
+// takeOff takes a step as a flight.
+func (w *world) takeOff(n *node, kind eventKind, step func()) {
+	f := &flight{node: n, kind: kind, began: w.shown()}
+	f.resume, f.stop = iter.Pull(func(wait func(store.Instant) bool) {
+		defer func() {
+			if p := recover(); p != nil && p != errAbandoned {
+				w.panicked(p)
+			}
+		}()
+		f.waits = wait
+		step()
+	})
+	w.fly(f)
+}
+
+// fly lets the flight go on to its next wait, or to its end.
+func (w *world) fly(f *flight) {
+	w.acting, w.flying, w.intent = f.node, f, f.intent
+	until, more := f.resume()
+	w.acting, w.flying, f.intent = nil, nil, w.intent
+	w.intent = intent{}
+	if !more {
+		return
+	}
+	i := 0
+	for i < len(w.flights) && w.flights[i] != nil {
+		i++
+	}
+	if i == len(w.flights) {
+		w.flights = append(w.flights, nil)
+	}
+	w.flights[i] = f
+	w.at(until, event{kind: callMoves, node: int32(f.node.index), index: int32(i)})
+	w.strike(f.node)
+}
+
+// move brings a call to the store, or a reply to its process, where it waits
+// while that is paused.
+func (w *world) move(e event) {
+	f := w.flights[e.index]
+	if f.leg == reply && f.node.paused() && !f.cutOff() {
+		w.at(f.node.pausedUntil, e)
+		return
+	}
+	w.flights[e.index] = nil
+	if !f.ended {
+		w.fly(f)
+	}
+}
+
+// end abandons a step that waits.
+func (f *flight) end() {
+	f.ended = true
+	f.stop()
+}
+
+// flights are the steps of n that wait.
+func (n *node) flights() iter.Seq[*flight] {
+	return func(yield func(*flight) bool) {
+		for _, f := range n.w.flights {
+			if f != nil && f.node == n && !f.ended && !f.cutOff() && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// waits reports whether a call of n is on this leg of its way.
+func (n *node) waits(on leg) bool {
+	for f := range n.flights() {
+		if f.leg == on {
+			return true
+		}
+	}
+	return false
+}
+
+// ground ends all flights, at the end of the run.
+func (w *world) ground() {
+	for _, f := range w.flights {
+		if f != nil {
+			f.end()
+		}
+	}
+}
+
+// wait lets others' events happen until the instant.
+func (f *flight) wait(leg leg, until store.Instant) {
+	claiming := f.node.claiming
+	f.leg = leg
+	if !f.waits(until) {
+		panic(errAbandoned)
+	}
+	f.node.claiming = claiming
+}
+
+// cutOff reports whether the process that set out is gone.
+func (f *flight) cutOff() bool { return !f.node.up || f.node.lives != f.life }
+
+// sends has a call of n set out, if its step is a flight: it comes to the store
+// later if that is slow, and while a registration is being made others take
+// some of their steps of this instant.
+func (n *node) sends(op faultstore.Op) {
+	w, f := n.w, n.w.flying
+	if f == nil {
+		return
+	}
+	f.life, f.openings = n.lives, w.openings
+	if op.Method == faultstore.Commit {
+		for range w.roundsBefore(n) {
+			f.wait(request, w.now)
+		}
+	}
+	if f.thereMS, f.backMS = w.travel(n, op); f.thereMS > 0 {
+		f.wait(request, w.now.Add(f.thereMS))
+	}
+	f.orphaned = f.cutOff() || !w.truth.open || f.openings != w.openings
+}
+
+// roundsBefore is how many rounds of others' steps of its instant go before a
+// write of n, which is one of an operation that reads and then writes.
+func (w *world) roundsBefore(n *node) int64 {
+	const most = 3
+	edits := n == w.operator
+	switch {
+	case edits && (!w.queue.shuffle || w.scenario.Faults[w.edits[0]].Point != Anywhere):
+		return 0 // so that a process which stands at the point still does
+	case w.queue.shuffle:
+		return w.draws.interleave.choice(most + 1)
+	default:
+		return 1
+	}
+}
+
+// since is when the operation under way began that is at now: it has read then,
+// or later.
+func (w *world) since(now store.Instant) store.Instant {
+	if w.flying == nil {
+		return now
+	}
+	return min(now, w.flying.began)
+}
+
+// orphaned reports whether the call under way is one of a process that is gone,
+// or comes to a store that is.
+func (w *world) orphaned() bool { return w.flying != nil && w.flying.orphaned }
+
+// fateOfOrphan decides what becomes of a call that comes to the store when its
+// process, or the store that it was sent to, is gone.
+func (f *flight) fateOfOrphan() faultstore.Verdict {
+	w := f.node.w
+	applied := w.truth.open && f.openings == w.openings && w.draws.orphan.choice(2) == 1
+	w.coverage.sometimes(orphanApplied, applied)
+	if applied {
+		return faultstore.LoseReply
+	}
+	return faultstore.LoseRequest
+}
+
+// receives has the reply come to n. Nobody is there to take it if the process
+// is gone.
+func (n *node) receives(faultstore.Op) {
+	f := n.w.flying
+	if f == nil {
+		return
+	}
+	if !f.cutOff() && f.backMS > 0 {
+		f.wait(reply, n.w.now.Add(f.backMS))
+	}
+	if f.cutOff() {
+		panic(errAbandoned)
+	}
+}
+
+// travel draws how long a call of n takes to the store and back, by the faults
+// that are on. What is on its way when the fault ends arrives then.
+func (w *world) travel(n *node, op faultstore.Op) (there, back int64) {
+	for _, i := range w.slowFaults {
+		f := &w.scenario.Faults[i]
+		if !f.concernsCall(n, op) || f.Chance != 0 && !w.draws.slowCall.happens(f.Chance) {
+			continue
+		}
+		w.faults[i].effect++
+		left := int64(w.start.Add((f.At + f.For).Milliseconds()) - w.now)
+		takes := min(w.draws.slowTakes.within(f.Takes).Milliseconds(), left)
+		switch f.Late {
+		case LateRequest:
+			return takes, 0
+		case LateReply:
+			return 0, takes
+		}
+		there = w.draws.slowRequest.choice(takes + 1)
+		return there, takes - there
+	}
+	return 0, 0
+}
+
+// concernsCall reports whether the fault is one of this call of n.
+func (f *Fault) concernsCall(n *node, op faultstore.Op) bool {
+	return n.named(f.Runner) && (f.Op == 0 || f.Op == Op(op.Method)+1)
+}
+
+// panicked notes that the engine panicked, which ends the run. The deferred
+// function that recovered calls it.
+func (w *world) panicked(p any) {
+	w.broken = true
+	w.fail(panicked, "", fmt.Sprintf("%v, in %s; seed %d", p, panickedIn(), w.scenario.Engine.Seed))
+}
