@@ -385,6 +385,19 @@ func TestL6RenewalPrecedesEveryTick(t *testing.T) {
 	}
 }
 
+// A change whose reply is lost may have been done, and nobody makes it again
+// who finds it done.
+func TestL8AChangeWhoseReplyIsLostWakesTheRunner(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		require.Equal(t, 20*time.Second, r.tick(0).next)
+		w.lose = first(1, faultstore.Commit, faultstore.LoseReply)
+		_, err := r.Schedule(r.ctx, "s", "@every 5s", "q", nil, tickonce.ScheduleOptions{})
+		require.ErrorIs(t, err, faultstore.ErrLost)
+		require.Equal(t, 5*time.Second, r.tick(0).next)
+	})
+}
+
 func TestL8SoonerScheduleWakesTheRunner(t *testing.T) {
 	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
 		w := r.wire()

@@ -275,6 +275,9 @@ func (e *Engine) update(ctx context.Context, op, name string, plan planner) (boo
 // commit writes a batch; a refusal is an error.
 func (e *Engine) commit(ctx context.Context, op string, b *store.Batch) (store.Committed, error) {
 	done, err := e.store.Commit(ctx, b)
+	if len(b.Puts) > 0 && done.Refusal.Why == store.NotRefused {
+		e.woken.raise() // after an error, too: it may be done
+	}
 	if err != nil {
 		opErr := &OpError{Op: op, Err: err}
 		switch {
@@ -289,9 +292,6 @@ func (e *Engine) commit(ctx context.Context, op string, b *store.Batch) (store.C
 	}
 	if done.Refusal.Why != store.NotRefused {
 		return done, e.refused(op, b, done.Refusal)
-	}
-	if len(b.Puts) > 0 {
-		e.woken.raise()
 	}
 	return done, nil
 }

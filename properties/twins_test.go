@@ -164,6 +164,30 @@ func TestG6Q3AtTheEndOfTimeATwinIsHeld(t *testing.T) {
 	})
 }
 
+// At the first instants, where no clock reads less and no anchor before them can
+// be named, a twin fires the same.
+func TestG6AtTheBeginningOfTimeATwinFiresTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := int64(store.MinInstant) + choose[int64](t, "after the first instant, ms", 0, 1, 1000)
+		plain, twin := newPlayer(t, way{}), newPlayer(t, way{ShiftMS: first - start.UnixMilli()})
+		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
+			r := round{Move: draw(t, drawForward).(move)}
+			for range choose(t, "edits", 1, 2, 3) {
+				edit := draw(t, drawEdit)
+				if s, ok := edit.(schedule); ok {
+					s.Anchor = 0
+					edit = s
+				}
+				r.Edits = append(r.Edits, edit)
+			}
+			plain.round(r)
+			twin.round(r)
+			require.Equal(t, plain.plainRows(), twin.plainRows())
+		}
+		require.Equal(t, plain.plainFires(), twin.plainFires())
+	})
+}
+
 func bySchedule(jobs []store.Job) map[string][]store.Job {
 	by := map[string][]store.Job{}
 	for _, j := range jobs {
