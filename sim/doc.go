@@ -137,8 +137,9 @@
 //	swarm     faults=N..N kinds=KIND,GROUP,-KIND
 //
 // A kind is written with - for its blanks, as store-error-burst; the groups are
-// process, clock, store, handler, queue and edit; all is all, and the
-// default. All faults are over by quiet-after, which is two thirds of the run if it is not given.
+// process, clock, store, handler, queue and edit; all is all, and the default.
+// All faults are over by quiet-after, which is two thirds of the run if it is
+// not given.
 //
 // The lines of what must come of it:
 //
@@ -172,8 +173,8 @@
 //	unmet             2  what is expected did not come, whether or not an invariant was broken
 //
 // No single run comes to nondeterministic or vacuous, and none yet to
-// handler-crash. Words
-// but unmet may be expected: a run whose verdict is the expected one passes.
+// handler-crash. Words but unmet may be expected: a run whose verdict is the
+// expected one passes.
 //
 // # Coverage marks
 //

@@ -105,6 +105,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"run 3h":                        `1: found a second run line, want one, which is line 2`,
 
 		"swarm":                                     `6: found the end of the line, want faults=`,
+		"swarm faults=1\nat 5m down for=1m":         `1: found a swarm beside lines at and during, want a swarm or concrete faults`,
 		"swarm faults=3..2":                         `14: found "3..2", want a range whose end is not before its beginning`,
 		"swarm faults=3 kinds=all,-rain":            `26: found "rain", want ` + oneOf(kindNames()),
 		"engine runners=17":                         `16: found "17", want a whole number from 1 to 16`,
