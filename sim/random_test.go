@@ -74,8 +74,8 @@ func TestRandomScenarios(t *testing.T) {
 	}
 	for _, mark := range coverage.Marks() {
 		t.Logf("%-26s %d of %d", mark.ID, mark.Reached, mark.Evaluated)
-		require.Positive(t, mark.Evaluated, mark.ID)
 		if !testing.Short() {
+			require.Positive(t, mark.Evaluated, mark.ID)
 			require.Positive(t, mark.Reached, mark.ID)
 		}
 	}
