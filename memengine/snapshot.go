@@ -73,13 +73,17 @@ func (s *Store) Snapshot() ([]byte, error) {
 	})
 	s.mu.Unlock()
 
-	b := append([]byte(magic), snapshotVersion)
+	before := s.size.Load()
+	b := make([]byte, 0, before+before/8)
+	b = append(append(b, magic...), snapshotVersion)
 	b = appendSequences(b, last)
 	b = appendRows(b, queues, appendQueue)
 	b = appendRows(b, schedules, appendSchedule)
 	b = appendRows(b, jobs, appendJob)
 	b = appendRows(b, leases, appendLease)
-	return appendUint32(b, checksum(b)), nil
+	b = appendUint32(b, checksum(b))
+	s.size.Store(int64(len(b)))
+	return b, nil
 }
 
 func appendRows[T any](b []byte, rows []T, one func([]byte, *T) []byte) []byte {

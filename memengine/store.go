@@ -3,6 +3,7 @@ package memengine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -38,6 +39,8 @@ type Store struct {
 	c     changes     // of the call that holds mu
 	moved []*schedule // the rows of its moves
 	rec   []byte      // its record
+
+	size atomic.Int64 // of the latest snapshot
 }
 
 // sequences are the last numbers given.

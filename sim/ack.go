@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/tickonce/tickonce"
@@ -62,14 +61,14 @@ func (w *world) receive(index int32) {
 	}
 	var before []byte
 	if a.duplicate && w.flying == nil {
-		before = w.truth.bytes()
+		before = w.truth.before()
 	}
 	err := a.ends.settle(a.job)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	switch {
 	case a.duplicate:
 		w.coverage.sometimes(duplicateAckRefused, lost)
-		if lost && before != nil && !bytes.Equal(before, w.truth.bytes()) {
+		if lost && w.truth.changedSince(before) {
 			w.fail(staleToken, a.job.Schedule, jobOf(store.Instant(a.job.Boundary.UnixMilli()))+": an ack that was refused changed the state")
 		}
 	case a.ends == succeeds:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -33,6 +34,8 @@ type truth struct {
 	jobs    map[store.JobID]*trueJob // those that are not at their end
 	spare   []*trueJob               // to use again
 	lastJob store.JobID
+
+	compareAt int64 // in events: when a refused call is next compared by the whole state
 
 	// What is read of the store, page by page.
 	schedulePage [64]store.Schedule
@@ -150,7 +153,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	n, live := t.w.acting, t.holds(tick.By)
 	var before []byte
 	if !live {
-		before = t.bytes()
+		before = t.before()
 	}
 	held, err := t.Store.Advance(ctx, tick)
 	if n.reply == faultstore.Pass && err == nil {
@@ -163,7 +166,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		switch {
 		case live && err == nil:
 			t.w.fail(fence, "", fmt.Sprintf("a tick under the live lease of %s was refused", tick.By.Owner))
-		case !live && string(before) != string(t.bytes()):
+		case !live && t.changedSince(before):
 			t.w.fail(failedWrite, "", "a refused tick changed the state")
 		}
 		return held, err
@@ -335,6 +338,27 @@ func (t *truth) firedWithin(from, to store.Instant) bool {
 		}
 	}
 	return false
+}
+
+// before is the state that a refused call must leave as it is. It is nil if it
+// was asked for shortly before: a large state may not be compared so often that
+// this takes longer than all else.
+func (t *truth) before() []byte {
+	if t.w.events < t.compareAt {
+		return nil
+	}
+	state := t.bytes()
+	t.compareAt = t.w.events + int64(len(state))/bytesPerEvent
+	return state
+}
+
+// bytesPerEvent is how much of a state is read and compared in about the time of
+// an event.
+const bytesPerEvent = 32
+
+// changedSince reports whether the state is another than it was before.
+func (t *truth) changedSince(before []byte) bool {
+	return before != nil && !bytes.Equal(before, t.bytes())
 }
 
 // bytes is the store's state in canonical bytes.
