@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -26,12 +26,7 @@ func openPeer(p *peers.Peer) func(w *workload) (run, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, n, err := r.add(w, 2*addBudget) // once before it took less than the half
-		if err == nil && n < len(w.schedules) {
-			err = fmt.Errorf("only %d of %d schedules were added in time", n, len(w.schedules))
-		}
-		if err != nil {
-			r.close()
+		if _, _, err := r.add(w, math.MaxInt64); err != nil {
 			return nil, err
 		}
 		r.removes = nil // no part of what the peer keeps

@@ -3,6 +3,7 @@ package peers
 import (
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) {
 // clocks of machines do: a step changes what is read, not when timers end; a
 // freeze delays the timers that end in it, and no others.
 func TestC01C07Clock(t *testing.T) {
-	inBubble(func() {
+	synctest.Test(t, func(t *testing.T) {
 		c := new(Clock)
 		begin := c.Now()
 		passed := func() time.Duration { return c.Now().Sub(begin) }
@@ -47,7 +48,7 @@ func TestGridNext(t *testing.T) {
 func TestPeersFireTheSame(t *testing.T) {
 	for _, p := range All {
 		fires := []time.Duration{}
-		inBubble(func() {
+		synctest.Test(t, func(t *testing.T) {
 			s, err := p.Open(nil)
 			require.NoError(t, err)
 			defer s.Stop()
