@@ -37,49 +37,56 @@ type result struct {
 const (
 	unchangedName = "unchanged"
 	canaryName    = "canary"
+	canaries      = 2
 )
+
+// withCanaries puts the canaries before the others. What changes nothing is
+// tried with the tests of all.
+func withCanaries(mutants []mutant) []mutant {
+	all := []mutant{{Name: unchangedName, Description: "Nothing is changed."}, {}}
+	for _, m := range mutants {
+		all[0].Tests = append(all[0].Tests, m.Tests...)
+		if m.Name == canaryName {
+			all[1] = m
+		} else {
+			all = append(all, m)
+		}
+	}
+	slices.Sort(all[0].Tests)
+	all[0].Tests = slices.Compact(all[0].Tests)
+	return all
+}
 
 // run tries the canaries and then the mutants. It ends early when a canary
 // misbehaves, which is an error, or when ctx ends.
 func (c *campaign) run(ctx context.Context, mutants []mutant) ([]result, error) {
-	unchanged := mutant{Name: unchangedName, Description: "Nothing is changed."}
-	var canary mutant
-	mutants = slices.Clone(mutants)
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool {
-		if m.Name == canaryName {
-			canary = m
-		}
-		unchanged.Tests = append(unchanged.Tests, m.Tests...)
-		return m.Name == canaryName
-	})
-	slices.Sort(unchanged.Tests)
-	unchanged.Tests = slices.Compact(unchanged.Tests)
-
-	all := append([]mutant{unchanged, canary}, mutants...)
+	all := withCanaries(mutants)
 	results := make([]result, len(all))
-	for i := range all[:2] {
+	for i := range all[:canaries] {
 		results[i] = c.try(ctx, &all[i])
 		c.tell(i, len(all), &results[i])
 	}
 	if err := misbehaved(&results[0], &results[1]); err != nil {
-		return results[:2], err
+		return results[:canaries], err
 	}
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range c.jobs {
 		workers.Go(func() {
 			for i := range next {
-				results[i] = c.try(ctx, &all[i])
-				c.tell(i, len(all), &results[i])
+				if r := c.try(ctx, &all[i]); ctx.Err() == nil {
+					results[i] = r
+					c.tell(i, len(all), &r)
+				}
 			}
 		})
 	}
-	for i := 2; i < len(all) && ctx.Err() == nil; i++ {
+	for i := canaries; i < len(all) && ctx.Err() == nil; i++ {
 		next <- i
 	}
 	close(next)
 	workers.Wait()
-	results = slices.DeleteFunc(results, func(r result) bool { return r.Mutant == "" }) // never begun
+	results = slices.DeleteFunc(results, func(r result) bool { return r.Mutant == "" }) // never begun, or interrupted
 	return results, ctx.Err()
 }
 

@@ -289,6 +289,14 @@ func TestCanariesDecide(t *testing.T) {
 	}
 }
 
+func TestWithCanaries(t *testing.T) {
+	all := withCanaries([]mutant{{Name: "a", Tests: []string{"sim", "."}}, {Name: canaryName, Tests: []string{"."}}, {Name: "z"}})
+	require.Equal(t, []mutant{
+		{Name: unchangedName, Description: "Nothing is changed.", Tests: []string{".", "sim"}},
+		{Name: canaryName, Tests: []string{"."}}, {Name: "a", Tests: []string{"sim", "."}}, {Name: "z"},
+	}, all)
+}
+
 func TestChoose(t *testing.T) {
 	all := []mutant{{Name: canaryName}, {Name: "cap-65"}, {Name: "no-fence"}}
 	names := func(mutants []mutant) (list []string) {
