@@ -227,3 +227,21 @@ at 10m30s edit change schedule=a queue=other
 	require.Equal(t, Pass, r.Verdict, r.Failures)
 	require.Equal(t, []int64{50, 10}, []int64{r.Queues[0].Done, r.Queues[1].Done})
 }
+
+// TestT11APausedScheduleIsRepairedToo: paused by a clock that is 8 h ahead, and
+// resumed when it is right again, it is not silent for those 8 h. Skipped by the
+// pause are 31 m to 40 m; 41 m to 120 m fire.
+func TestT11APausedScheduleIsRepairedToo(t *testing.T) {
+	r, err := Run(*parsed(t, `simulate v1
+engine clock-repair=rearm
+run 2h
+schedule a every=1m queue=q
+at 10m30s clock-jump by=+8h for=20m
+at 19m30s edit pause schedule=a
+at 40m edit resume schedule=a
+`))
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict, r.Failures)
+	a := r.Schedules[0]
+	require.Equal(t, []int64{10 + 64 + 9 + 80, 416, 10}, []int64{a.Fired, a.SkipReasons["cap"], a.SkipReasons["pause"]})
+}

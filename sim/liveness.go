@@ -78,7 +78,7 @@ func (w *world) judgeLiveness() {
 // isLost reports whether a clock that was ahead has set the cursor, and nobody
 // has repaired it, as is asked for (T11).
 func (w *world) isLost(s *trueSchedule) bool {
-	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario) && !s.misplaced && s.row.Paused == store.Active
+	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario) && !s.tampered
 	return ahead && w.scenario.Engine.ClockRepair == RepairRearm
 }
 

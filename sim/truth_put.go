@@ -190,7 +190,7 @@ func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
 	}
 	t.w.digest.Int(tagCommit, s.index)
 	t.w.digest.Int(tagCommit, int64(row.Cursor))
-	s.misplaced = row.Cursor != s.row.Cursor && !s.misplaced
+	s.tampered = true
 	s.charged = min(s.charged, row.Cursor)
 	s.know(&done.Puts[0], t.byQueue[row.Queue])
 }

@@ -14,14 +14,14 @@ type trueSchedule struct {
 	index    int64
 	queue    *trueQueue
 
-	known     bool // the store has it
-	removed   bool // by an edit
-	row       store.Schedule
-	interval  int64         // of the row's spec, or of the last one that parsed
-	next      store.Instant // nothing before may fire
-	misplaced bool          // its cursor was tampered with
-	fullAt    store.Rev     // the revision at which its queue had no room
-	tick      fates         // of the tick under way
+	known    bool // the store has it
+	removed  bool // by an edit
+	row      store.Schedule
+	interval int64         // of the row's spec, or of the last one that parsed
+	next     store.Instant // nothing before may fire
+	tampered bool          // since this incarnation began
+	fullAt   store.Rev     // the revision at which its queue had no room
+	tick     fates         // of the tick under way
 
 	fired, quarantined                int64
 	pauseSkips, policySkips, capSkips int64
@@ -58,7 +58,7 @@ func (s *trueSchedule) know(row *store.Schedule, q *trueQueue) {
 		s.have = nil
 	}
 	if row.ID != s.row.ID {
-		s.fullAt, s.misplaced = 0, false
+		s.fullAt, s.tampered = 0, false
 	}
 	s.known, s.removed, s.interval, s.next, s.row = true, false, interval, row.Cursor, *row
 }

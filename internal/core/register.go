@@ -98,9 +98,10 @@ func PlanResume(row store.Schedule, now store.Instant, catchUp bool) (store.Sche
 
 // CursorAhead reports whether a clock that was ahead set the row's cursor
 // (T11): set later than now, more than two intervals past it, and not where
-// the grid would put it now, as an anchor that lies ahead does.
+// the grid would put it now, as an anchor that lies ahead does. One that is paused
+// counts, too: nobody would look at its cursor again when it is resumed.
 func CursorAhead(row *store.Schedule, now store.Instant) bool {
-	if row.Paused != store.Active || row.SetAt <= now || row.Cursor <= now {
+	if row.SetAt <= now || row.Cursor <= now {
 		return false
 	}
 	spec, problem := checkRow(row)

@@ -255,7 +255,7 @@ func TestT11CursorAhead(t *testing.T) {
 		{"set by the right clock, far ahead all the same", func(r *store.Schedule) { r.Cursor = set + 86_400_000 }, set, false},
 		{"set by the right clock: an anchor far ahead", func(r *store.Schedule) { r.Anchor = set + 86_400_000; r.Cursor = r.Anchor }, set, false},
 		{"an anchor far ahead, and a small step back", func(r *store.Schedule) { r.Anchor = set + 86_400_000; r.Cursor = r.Anchor }, set - 2, false},
-		{"paused", func(r *store.Schedule) { r.Paused = store.PausedByUser }, 0, false},
+		{"paused", func(r *store.Schedule) { r.Paused, r.DueAt = store.PausedByUser, store.None }, 0, true},
 		{"a bad row", func(r *store.Schedule) { r.Spec = "@daily" }, 0, false},
 		{"across the whole range", func(r *store.Schedule) { r.Anchor, r.Cursor, r.SetAt = first, last, last }, first, true},
 	} {
