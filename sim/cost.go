@@ -10,7 +10,8 @@ import (
 
 // Cost is what a fault did to the boundaries, summed over all schedules. The
 // counts of those that came due while a process was away are of outages
-// ([FaultDown], [FaultCrash], [FaultPause]), the last three of [FaultClockJump].
+// ([FaultDown], [FaultCrash], [FaultPause]), the last three of
+// the faults of the store's clock.
 type Cost struct {
 	Due       int64 // while the outage lasted, its end included: all of the next five
 	OnTime    int64 // fired by another process, or as the outage ended

@@ -36,7 +36,7 @@ func (w *world) open() {
 		durable.Journal = &w.disk
 	}
 	limits := tickonce.Limits{QueueLength: w.scenario.Engine.QueueLimit}
-	e, recovery, err := memengine.Open(tickonce.Config{Clock: newStoreClock(w), Limits: limits}, durable)
+	e, recovery, err := memengine.Open(tickonce.Config{Clock: newClock(w, &w.clock), Limits: limits}, durable)
 	if err != nil {
 		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
 	}

@@ -91,7 +91,10 @@
 //	at D      crash restart=journal|snapshot|empty after=D point=POINT
 //	at D      crash runner=N after=D point=POINT
 //	at D      pause for=D runner=N point=POINT
-//	at D      clock-jump by=+D for=D point=POINT
+//	at D      clock-jump by=+D for=D runner=N point=POINT
+//	at D      clock-drift ppm=+N for=D runner=N
+//	at D      clock-freeze for=D runner=N
+//	at D      clock-strobe by=+D for=D runner=N
 //	at D      store error-burst applied=yes|no|unknown for=D p=P runner=N op=OP
 //	at D      store slow takes=D..D late=either|request|reply for=D p=P runner=N op=OP
 //	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
@@ -120,6 +123,11 @@
 // while a call of it is on its way to the store, or back. From its time on the
 // fault waits for that. It strikes once, and never if it would then last beyond
 // quiet-after; such a fault is not written with during.
+//
+// Without runner=, a fault of a clock is one of the store's, by which everything is
+// decided; a process sleeps by its own, which a single process shares with the
+// store. A clock that drifted or stood keeps the difference. Workers sleep by the
+// store's clock.
 //
 // The store's faults are of the calls of one process or all, and of all kinds or
 // of one: an OP is acquire, renew, release, due, advance, claim, settle, extend,

@@ -76,6 +76,15 @@ var drawings = [...]struct {
 		if d.n("back", 2) == 1 {
 			f.For = d.lasts()
 		}
+		f.Runner = d.runner()
+	}},
+	FaultClockDrift: {"clock", func(d *drawing, f *Fault) {
+		f.Runner, f.For = d.runner(), d.lasts()
+		f.Drift = one[int64](d, "ppm", -900_000, -500_000, -200, 200, 500_000, million)
+	}},
+	FaultClockFreeze: {"clock", func(d *drawing, f *Fault) { f.Runner, f.For = d.runner(), d.lasts() }},
+	FaultClockStrobe: {"clock", func(d *drawing, f *Fault) {
+		f.Runner, f.For, f.By = d.runner(), d.lasts(), one[time.Duration](d, "sign", -1, 1)*d.jump()
 	}},
 	FaultStoreErrors: {"store", func(d *drawing, f *Fault) {
 		f.Applied = one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown, AppliedUnknown)

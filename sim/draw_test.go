@@ -31,7 +31,7 @@ func TestDrawGolden(t *testing.T) {
 	var b strings.Builder
 	s := parsed(t, swarming)
 	for _, s.Swarm.Kinds = range []string{
-		"down,crash,pause,clock-jump,store-error-burst,store-slow,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack",
+		"down,crash,pause,clock-jump,clock-drift,clock-freeze,clock-strobe,store-error-burst,store-slow,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack",
 		"pause,edit,tamper",
 	} {
 		for _, seed := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 1 << 63} {

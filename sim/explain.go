@@ -164,7 +164,7 @@ type explainer struct {
 
 func (x *explainer) Now() time.Time { return x.clock }
 
-func (*explainer) After(time.Duration) <-chan time.Time { return new(storeClock).After(0) }
+func (*explainer) After(time.Duration) <-chan time.Time { return new(simClock).After(0) }
 
 func (x *explainer) run() error {
 	if err := x.tick(x.told.Tick); err != nil {

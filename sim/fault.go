@@ -20,6 +20,7 @@ func (k FaultKind) String() string {
 type faultState struct {
 	effect int64
 	cost   Cost
+	ahead  bool            // of a strobe: the clock
 	before *store.Schedule // of FaultTamper: what the row was that is spoilt
 	after  *store.Schedule // and what it became
 	over   bool            // it has ended
@@ -125,7 +126,7 @@ func (w *world) beginFault(i int) {
 		w.stop(f.Runner, false, f.Restart)
 	case FaultClockJump:
 		w.faults[i].effect++
-		w.jump(i, f.By.Milliseconds())
+		w.turn(i, f.By.Milliseconds(), 0)
 		if f.For == 0 {
 			return
 		}
@@ -137,6 +138,11 @@ func (w *world) beginFault(i int) {
 				n.pause(w.now.Add(f.For.Milliseconds()))
 			}
 		}
+	case FaultClockDrift, FaultClockFreeze:
+		w.faults[i].effect++
+		w.turn(i, 0, f.driftPPM())
+	case FaultClockStrobe:
+		w.strobe(i)
 	case FaultStoreErrors:
 		w.storeFaults = append(w.storeFaults, i)
 	case FaultStoreSlow:
@@ -164,7 +170,12 @@ func (w *world) endFault(i int) {
 	case FaultDown, FaultCrash:
 		w.comeBack(f.Runner)
 	case FaultClockJump:
-		w.jump(i, -f.By.Milliseconds())
+		w.turn(i, -f.By.Milliseconds(), 0)
+	case FaultClockDrift, FaultClockFreeze:
+		w.turn(i, 0, -f.driftPPM())
+	case FaultClockStrobe:
+		w.faults[i].over = true
+		w.endStrobe(i)
 	case FaultStoreErrors:
 		w.storeFaults = without(w.storeFaults, i)
 	case FaultStoreSlow:
@@ -222,19 +233,66 @@ func (w *world) comeBack(runner int) {
 	}
 }
 
-// jump moves the store's clock. Whoever sleeps notices at the end of its slice.
-func (w *world) jump(fault int, ms int64) {
-	before := w.shown()
-	w.jumped, w.jumpedAt = &w.faults[fault].cost, w.now
-	w.clock.jump(w.now, ms)
-	w.coverage.sometimes(clockBackOverBoundary, w.truth.firedWithin(w.shown(), before))
+// clockOf is the clock that a fault is about: of the process that it names, or
+// the store's, which a single process shares.
+func (w *world) clockOf(f *Fault) *timeline {
+	if f.Runner == 0 {
+		return &w.clock
+	}
+	return w.nodes[f.Runner-1].clock
+}
+
+// turn moves a fault's clock, and makes it run faster by parts per million.
+// Whoever sleeps by it notices at the end of its slice; a worker sleeps by the
+// store's.
+func (w *world) turn(fault int, ms, ppm int64) {
+	clock := w.clockOf(&w.scenario.Faults[fault])
+	before := clock.at(w.now)
+	clock.turn(w.now, ms, ppm)
+	ofStore := clock == &w.clock
+	if ofStore {
+		w.jumped, w.jumpedAt = &w.faults[fault].cost, w.now
+		w.coverage.sometimes(clockBackOverBoundary, w.truth.firedWithin(w.shown(), before))
+	}
 	for _, n := range w.nodes {
-		if n.runner != nil && !n.stepping {
+		if n.clock == clock && n.runner != nil && !n.stepping {
 			n.stepAt(min(n.wakes, w.noticed()))
 		}
 		for _, worker := range n.workers {
-			worker.wake(w.noticed())
+			if ofStore {
+				worker.wake(w.noticed())
+			}
 		}
+	}
+}
+
+// driftPPM is by how much faster the fault makes its clock.
+func (f *Fault) driftPPM() int64 {
+	if f.Kind == FaultClockFreeze {
+		return frozen
+	}
+	return f.Drift
+}
+
+// strobe moves a fault's clock forth and back, at its begin, each second, and
+// back at its end.
+func (w *world) strobe(fault int) {
+	f, state := &w.scenario.Faults[fault], &w.faults[fault]
+	by := f.By.Milliseconds()
+	if state.ahead {
+		by = -by
+	}
+	state.ahead = !state.ahead
+	state.effect++
+	w.turn(fault, by, 0)
+	w.at(w.now.Add(sliceMS), event{kind: clockStrobes, index: int32(fault)})
+}
+
+// endStrobe leaves the clock as it would be without the fault.
+func (w *world) endStrobe(fault int) {
+	if state := &w.faults[fault]; state.ahead {
+		state.ahead = false
+		w.turn(fault, -w.scenario.Faults[fault].By.Milliseconds(), 0)
 	}
 }
 

@@ -162,7 +162,15 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		if maybe {
 			f.For = lasting
 		}
+	case FaultClockDrift:
+		f.For, f.Runner = lasting, runner
+		f.Drift = rapid.SampledFrom([]int64{-million, -1, 1, 50, million}).Draw(t, "ppm")
+	case FaultClockFreeze:
+		f.For, f.Runner = lasting, runner
+	case FaultClockStrobe:
+		f.For, f.Runner, f.By = lasting, runner, span1.Draw(t, "by")
 	case FaultClockJump:
+		f.Runner = runner
 		f.By = span1.Draw(t, "by") * time.Duration(rapid.SampledFrom([]int{-1, 1}).Draw(t, "sign"))
 		if maybe {
 			f.For = lasting
@@ -286,7 +294,7 @@ func TestValidate(t *testing.T) {
 		"a fault in the past":    {func(s *Scenario) { s.Faults[0].At = -time.Second }, `found "-1s"`},
 		"a fault too long":       {func(s *Scenario) { s.Faults[0].For = 2 * time.Hour }, `found a fault from 0s for 2h`},
 		"a fault of any length":  {func(s *Scenario) { s.Faults[0].At, s.Faults[0].For = math.MaxInt64, math.MaxInt64 }, `want one of the units`},
-		"a key of another kind":  {func(s *Scenario) { s.Faults[0].Restart = FromJournal }, `found "restart=", want one of point=, by=, for=`},
+		"a key of another kind":  {func(s *Scenario) { s.Faults[0].Restart = FromJournal }, `found "restart=", want one of runner=, point=, by=, for=`},
 		"a jump by nothing":      {func(s *Scenario) { s.Faults[0].By = 0 }, `want by=`},
 		"no expectation":         {func(s *Scenario) { s.Expect[0].Kind = 0 }, `found "expect-0", want one of fires`},
 		"no such expectation":    {func(s *Scenario) { s.Expect[0].Kind = 99 }, `found "expect-99", want one of fires`},

@@ -97,6 +97,7 @@ var faultKeys = []key[Fault]{
 		return wordValue[Restart]{&f.Restart, []string{FromJournal: "journal", FromSnapshot: "snapshot", FromNothing: "empty"}}
 	}},
 	{"by", func(f *Fault) value { return offsetValue{&f.By} }},
+	{"ppm", func(f *Fault) value { return driftValue{&f.Drift} }},
 	{"p", func(f *Fault) value { return chanceValue{&f.Chance} }},
 	{"applied", func(f *Fault) value {
 		return wordValue[Applied]{&f.Applied, []string{AppliedNo: "no", AppliedYes: "yes", AppliedUnknown: "unknown"}}
@@ -150,7 +151,10 @@ var faultRules = [...]struct {
 	FaultDown:          {"down", []string{forKey}, []string{"runner", pointKey}},
 	FaultCrash:         {"crash", nil, []string{"restart", "runner", pointKey, afterKey}},
 	FaultPause:         {"pause", []string{forKey}, []string{"runner", pointKey}},
-	FaultClockJump:     {"clock-jump", []string{"by"}, []string{pointKey, forKey}},
+	FaultClockJump:     {"clock-jump", []string{"by"}, []string{"runner", pointKey, forKey}},
+	FaultClockDrift:    {"clock-drift", []string{"ppm", forKey}, []string{"runner"}},
+	FaultClockFreeze:   {"clock-freeze", []string{forKey}, []string{"runner"}},
+	FaultClockStrobe:   {"clock-strobe", []string{"by", forKey}, []string{"runner"}},
 	FaultStoreErrors:   {"store error-burst", []string{"applied", forKey}, []string{"p", "runner", "op"}},
 	FaultStoreSlow:     {"store slow", []string{"takes", forKey}, []string{"late", "p", "runner", "op"}},
 	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},

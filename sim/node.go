@@ -20,6 +20,7 @@ type node struct {
 	up          bool
 	away        int // how many faults keep it away, but those of the store
 	pausedUntil store.Instant
+	clock       *timeline // its own, or of a single process the store's
 
 	engine     *tickonce.Engine
 	owner      string // begins the owner tokens of its runners
@@ -51,7 +52,10 @@ const errorBackoffMS = 5000
 const retries = 3
 
 func newNode(w *world, index int) *node {
-	n := &node{w: w, index: index, pausedUntil: w.start}
+	n := &node{w: w, index: index, pausedUntil: w.start, clock: &w.clock}
+	if w.scenario.Engine.Runners > 1 {
+		n.clock = &timeline{{from: w.start}}
+	}
 	for _, q := range w.truth.queues {
 		for range q.perProcess {
 			worker := &worker{
@@ -120,7 +124,7 @@ func (n *node) boot() {
 func (n *node) config() tickonce.Config {
 	e := n.w.scenario.Engine
 	c := tickonce.Config{
-		Clock: newStoreClock(n.w), Seed: max(e.Seed, 1), Owner: n.owner,
+		Clock: newClock(n.w, n.clock), Seed: max(e.Seed, 1), Owner: n.owner,
 		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
 		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}
@@ -216,7 +220,7 @@ func (n *node) step() {
 	n.stepping = false
 	n.w.digest.Int(tagRunner, int64(n.index))
 	wakes := store.Instant(next.UnixMilli())
-	rests := wakes > n.w.shown()
+	rests := wakes > n.clock.at(n.w.now)
 	switch {
 	case report.Err != nil:
 		n.failures++
@@ -235,7 +239,24 @@ func (n *node) step() {
 		n.ended(err)
 		return
 	}
-	n.stepAt(n.w.whenShown(wakes))
+	n.sleep(wakes, report.Phase != "")
+}
+
+// sleep steps the runner again when the process's clock shows the instant, as
+// the loop of [tickonce.Engine.RunSchedules] does: it sleeps in slices by a timer
+// that a wrong clock does not move, and one millisecond at least if no call was
+// made. While the clock runs at the true pace, the steps between make no
+// difference.
+func (n *node) sleep(until store.Instant, called bool) {
+	if n.clock.last().drift == 0 {
+		n.stepAt(n.clock.when(n.w.now, until))
+		return
+	}
+	slice := min(int64(until-n.clock.at(n.w.now)), sliceMS)
+	if !called {
+		slice = max(slice, 1)
+	}
+	n.stepAt(n.w.now.Add(max(slice, 0)))
 }
 
 // ended checks why a runner ended by itself (invariant 8).

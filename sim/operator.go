@@ -13,7 +13,7 @@ import (
 // schedules.
 func (w *world) beginEdit(fault int) {
 	if w.operator == nil {
-		w.operator = &node{w: w, index: len(w.nodes)}
+		w.operator = &node{w: w, index: len(w.nodes), clock: &timeline{{from: w.start}}}
 		w.operator.boot()
 	}
 	if w.edits = append(w.edits, fault); len(w.edits) == 1 {

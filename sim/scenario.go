@@ -148,7 +148,8 @@ type Fault struct {
 
 	Runner   int           // the process it happens to, from 1; 0: all of them
 	Point    Point         // of the faults of an instant, which At then only arms
-	By       time.Duration // of FaultClockJump
+	By       time.Duration // of FaultClockJump and FaultClockStrobe
+	Drift    int64         // of FaultClockDrift: parts per million
 	Chance   PPM           // 0: always
 	Applied  Applied       // of FaultStoreErrors
 	Late     Late          // of FaultStoreSlow
@@ -180,8 +181,20 @@ const (
 	// comes afterwards, and it goes on with what it knew.
 	FaultPause
 
-	// FaultClockJump: the store's clock jumps; with For it jumps back afterwards.
+	// FaultClockJump: a clock jumps; with For it jumps back afterwards. Without a
+	// Runner it is the store's. Each of several processes has a clock of its own,
+	// by which its runner sleeps; a single one shares the store's.
 	FaultClockJump
+
+	// FaultClockDrift: a clock runs too fast, or too slow, and keeps what that has
+	// made of it.
+	FaultClockDrift
+
+	// FaultClockFreeze: a clock stands still, and then goes on from there.
+	FaultClockFreeze
+
+	// FaultClockStrobe: a clock jumps forth and back, each second.
+	FaultClockStrobe
 
 	// FaultStoreErrors: calls of the store fail, each by chance.
 	FaultStoreErrors

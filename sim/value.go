@@ -160,6 +160,26 @@ func (v offsetValue) text() string {
 	}
 }
 
+// driftValue is how much too fast a clock is, in parts per million.
+type driftValue struct{ ppm *int64 }
+
+func (v driftValue) parse(text string) *refusal {
+	form := fmt.Sprintf("parts per million with their sign, up to %d, such as +50 or -200", million)
+	ppm, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ppm == 0 || ppm < -million || ppm > million || fmt.Sprintf("%+d", ppm) != text {
+		return refuse(text, form)
+	}
+	*v.ppm = ppm
+	return nil
+}
+
+func (v driftValue) text() string {
+	if *v.ppm == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+d", *v.ppm)
+}
+
 // instantValue is a time.
 type instantValue struct{ t *time.Time }
 

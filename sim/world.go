@@ -97,11 +97,12 @@ const (
 	faultEnds                    // index
 	operatorActs
 	snapshotDue
-	nodeStarts  // node, epoch
-	runnerSteps // node, epoch
-	workerSteps // node, index, epoch
-	ackComes    // node, index
-	callMoves   // node, index
+	clockStrobes // index
+	nodeStarts   // node, epoch
+	runnerSteps  // node, epoch
+	workerSteps  // node, index, epoch
+	ackComes     // node, index
+	callMoves    // node, index
 )
 
 // The classes of events of one instant: the world before those who live in it.
@@ -166,11 +167,10 @@ func newWorld(s *Scenario, r rig) *world {
 func (w *world) at(t store.Instant, e event) { w.queue.push(max(t, w.now), e.kind.class(), e) }
 
 // shown is what the store's clock shows.
-func (w *world) shown() store.Instant { return w.now.Add(w.clock.offset()) }
+func (w *world) shown() store.Instant { return w.clock.at(w.now) }
 
-// whenShown is the true time at which the clock shows the instant, by its
-// offset of now.
-func (w *world) whenShown(t store.Instant) store.Instant { return t.Add(-w.clock.offset()) }
+// whenShown is the true time at which the store's clock shows the instant.
+func (w *world) whenShown(t store.Instant) store.Instant { return w.clock.when(w.now, t) }
 
 // run lets everything happen until the end. A panic of the engine ends it, as
 // a failure.
@@ -215,6 +215,10 @@ func (w *world) next() {
 		}
 	case faultEnds:
 		w.endFault(int(e.index))
+	case clockStrobes:
+		if !w.faults[e.index].over {
+			w.strobe(int(e.index))
+		}
 	case snapshotDue:
 		w.snapshot()
 	case operatorActs:

@@ -33,7 +33,7 @@ func (r *report) effect(f *sim.FaultResult) []string {
 	switch f.Fault.Kind {
 	case sim.FaultDown, sim.FaultCrash, sim.FaultPause:
 		return []string{r.outage(&f.Cost)}
-	case sim.FaultClockJump:
+	case sim.FaultClockJump, sim.FaultClockDrift, sim.FaultClockFreeze, sim.FaultClockStrobe:
 		return r.wrongClock(&f.Cost)
 	default:
 		words := effectWords[f.Fault.Kind]

@@ -110,7 +110,7 @@ func faultJSON(f *sim.FaultResult) faultObject {
 	switch f.Fault.Kind {
 	case sim.FaultDown, sim.FaultCrash, sim.FaultPause:
 		o.Outage = &outageObject{c.Due, c.OnTime, c.Late, c.Skipped, c.Left, c.Forgotten, c.FiredAgain}
-	case sim.FaultClockJump:
+	case sim.FaultClockJump, sim.FaultClockDrift, sim.FaultClockFreeze, sim.FaultClockStrobe:
 		o.Clock = &clockObject{c.FiredEarly, c.MaxEarly.Milliseconds(), c.FiredAgain, c.Silence.Milliseconds(), c.Silent}
 	}
 	return o
