@@ -199,6 +199,13 @@ engine standby=yes
 run 2h
 schedule a every=1h queue=q handler=slow visibility=1m heartbeat=70s
 `
+	pausedHour = `simulate v1
+engine standby=yes
+run 1h
+schedule a every=1m queue=q
+at 10m30s edit pause schedule=a
+at 20m30s edit resume schedule=a
+`
 	doubledAcks = `simulate v1
 engine standby=yes
 run 2h
@@ -281,6 +288,70 @@ func TestChecksHaveTeeth(t *testing.T) {
 		{
 			lie: "a held row moves its cursor", fails: holdsStill, text: calmHour,
 			below: tick(func(t *store.Tick) { t.Moves[0].Hold = &store.Hold{Times: 1} }),
+		},
+		{
+			lie: "a row that is right is held", fails: holdsBad, text: calmHour,
+			below: tick(func(t *store.Tick) {
+				m := &t.Moves[t.Fires[0].Move]
+				m.Hold, m.Cursor, m.DueAt = &store.Hold{Times: 1}, t.Fires[0].Boundary, t.Now+minute
+				m.Fires--
+				t.Fires = t.Fires[1:]
+			}),
+		},
+		{
+			lie: "a queue with room is full", fails: queueBound, text: calmHour,
+			below: liar{advance: func(_ store.Store, t *store.Tick) (bool, error) {
+				for i := range t.Moves {
+					t.Moves[i].Outcome = store.Full
+				}
+				return true, nil
+			}},
+		},
+		{
+			lie: "a runner reports a fire too many", fails: trueReport, text: calmHour,
+			above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				t.Moves[0].Fires++
+				return held, err
+			}},
+		},
+		{
+			lie: "a runner reports another boundary than fired", fails: trueReport, text: calmHour,
+			above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				for i := range t.Fires {
+					t.Fires[i].Boundary += minute
+				}
+				return held, err
+			}},
+		},
+		{
+			lie: "a registration leaves out an option", fails: asRegistered, text: calmHour,
+			below: put(func(row *store.Schedule) { row.Priority++ }),
+		},
+		{
+			lie: "a paused row stays due", fails: pauses, text: pausedHour,
+			below: put(func(row *store.Schedule) {
+				if row.Paused != store.Active {
+					row.DueAt = row.Cursor
+				}
+			}),
+		},
+		{
+			lie: "a resume skips a boundary that is not due", fails: pauses, text: pausedHour,
+			below: put(func(row *store.Schedule) {
+				if row.ID != 0 && row.Paused == store.Active {
+					row.Cursor, row.DueAt = row.Cursor+minute, row.DueAt+minute
+				}
+			}),
+		},
+		{
+			lie: "a resume lets the missed fire", fails: pauses, text: pausedHour,
+			below: put(func(row *store.Schedule) {
+				if row.ID != 0 && row.Paused == store.Active {
+					row.Cursor, row.DueAt = row.Cursor-minute, row.DueAt-minute
+				}
+			}),
 		},
 		{
 			lie: "the fires of a tick are out of order", fails: fireOrder, text: calmHour,
