@@ -57,7 +57,11 @@ func measure(args []string, out io.Writer) error {
 		rows = append(rows, more...)
 	}
 	if *markdown != "" {
-		return writePeers(*markdown, rows)
+		page, err := newPeersPage(*peerSizes, *repetitions, rows)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(*markdown, page, 0o644)
 	}
 	if *asJSON {
 		encoder := json.NewEncoder(out)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	_ "embed"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -24,22 +23,20 @@ var (
 	peersPage = template.Must(template.New("peers").Funcs(template.FuncMap{"version": version}).Parse(peersText))
 )
 
-// writePeers writes the page about other libraries.
-func writePeers(path string, rows []row) error {
+// newPeersPage is the page about other libraries, with the rows of a run.
+func newPeersPage(sizes string, repetitions int, rows []row) ([]byte, error) {
 	var page bytes.Buffer
 	err := peersPage.Execute(&page, map[string]any{
-		"Peers":      peers.Others,
-		"Behaviours": newBehaviours().RenderMarkdown(),
-		"Fires":      newTable(rows).RenderMarkdown(),
-		"Herd":       batch,
-		"Go":         runtime.Version(),
-		"Platform":   runtime.GOOS + "/" + runtime.GOARCH,
-		"Cores":      runtime.GOMAXPROCS(0),
+		"Sizes":       sizes,
+		"Repetitions": repetitions,
+		"Peers":       peers.Others,
+		"Behaviours":  newBehaviours().RenderMarkdown(),
+		"Fires":       newTable(rows).RenderMarkdown(),
+		"Go":          runtime.Version(),
+		"Platform":    runtime.GOOS + "/" + runtime.GOARCH,
+		"Cores":       runtime.GOMAXPROCS(0),
 	})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, page.Bytes(), 0o644)
+	return page.Bytes(), err
 }
 
 // newBehaviours tries every behaviour with every peer.
