@@ -358,6 +358,14 @@ func TestChecksHaveTeeth(t *testing.T) {
 			below: tick(func(t *store.Tick) { slices.Reverse(t.Fires) }),
 		},
 		{
+			lie: "schedules that are due at once are read out of the order of their names", fails: fireOrder, text: calmHour,
+			below: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+				due, err := s.Due(ctx, dst)
+				slices.Reverse(dst[:due.N])
+				return due, err
+			}},
+		},
+		{
 			lie: "a tick fires beyond its budget", fails: budgetHeld, text: oneByOne,
 			below: tick(func(t *store.Tick) {
 				t.Moves = append(t.Moves, t.Moves[0])

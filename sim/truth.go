@@ -136,8 +136,12 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 		return due, err
 	}
 	for i := range dst[:due.N] {
-		if row := &dst[i]; row.DueAt > due.Now || !t.isTrue(row) {
+		row := &dst[i]
+		if row.DueAt > due.Now || !t.isTrue(row) {
 			t.w.fail(rightRows, row.Name, "it was read as due with another row than was written")
+		}
+		if i > 0 && cmp.Or(cmp.Compare(dst[i-1].DueAt, row.DueAt), cmp.Compare(dst[i-1].Name, row.Name)) >= 0 {
+			t.w.fail(fireOrder, row.Name, "it was read as due behind "+dst[i-1].Name)
 		}
 	}
 	if n := t.w.acting; n.reply == faultstore.Pass {
