@@ -53,18 +53,6 @@ func openDurable(t *rapid.T, c *clock, snapshot, log []byte) (*durable, memengin
 	return d, recovery
 }
 
-// free takes a lock from whoever has it, and gives it back; and with it goes
-// what has expired.
-func (d *durable) free(lock string) {
-	for taken := false; !taken; {
-		grant, err := d.store.Acquire(ctx, lock, "usurper", 1000)
-		require.NoError(d.t, err)
-		_, err = d.store.Release(ctx, grant.Lease)
-		require.NoError(d.t, err)
-		taken = grant.OK
-	}
-}
-
 func TestI11D1D3WhatIsDurableIsTheState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, _ := openDurable(t, &clock{now: start}, nil, nil)

@@ -2,6 +2,7 @@ package properties_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ type player struct {
 	*world
 	way    way
 	draws  *rapid.T
-	starts int
+	starts int // of its processes
 
 	onTheirWay []operation // edits
 	elsewhere  bool        // what happens now happens while a call is on its way
@@ -88,7 +89,7 @@ func (p *player) begin() {
 		if p.way.Runners <= 1 {
 			c.Poll = -1 // it is woken, or knows when to look
 		}
-		c.Owner = scheduleNames[i] + string(rune('0'+p.starts%10))
+		c.Owner = fmt.Sprintf("process %d.%d", i, p.starts)
 		e, err := tickonce.New(s, c)
 		require.NoError(p.t, err)
 		engines = append(engines, e)
@@ -120,7 +121,7 @@ func (p *player) restart() {
 	for i := range p.runners {
 		require.NoError(p.t, p.begun(i).Stop(ctx))
 	}
-	p.depose() // who never knew of its lease, since the reply was lost, has not released it
+	p.free(store.SchedulerLock) // who never knew of its lease, since the reply was lost, has not released it
 	p.begin()
 }
 
@@ -145,7 +146,7 @@ func (p *player) beforeWrite(runner int) {
 	p.deliver()
 	if p.way.Pauses && p.mishaps < p.most && rapid.Bool().Draw(p.draws, "pause") {
 		p.mishaps++
-		p.depose()
+		p.free(store.SchedulerLock)
 		p.host.move(standBy)
 		for range rapid.IntRange(0, 12).Draw(p.draws, "steps of the others") {
 			if other := rapid.IntRange(0, len(p.runners)-1).Draw(p.draws, "runner"); other != runner {
@@ -157,14 +158,6 @@ func (p *player) beforeWrite(runner int) {
 
 // standBy is how long a runner that does not lead sleeps at most.
 const standBy = 5 * time.Second
-
-// depose takes the lead from whoever has it, behind its back.
-func (p *player) depose() {
-	grant, err := p.store.Acquire(ctx, store.SchedulerLock, "usurper", 1000)
-	require.NoError(p.t, err)
-	_, err = p.store.Release(ctx, grant.Lease)
-	require.NoError(p.t, err)
-}
 
 func (p *player) deliver() {
 	edits := p.onTheirWay

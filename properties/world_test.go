@@ -156,6 +156,18 @@ func (w *world) rest() []took {
 	return all
 }
 
+// free takes a lock from whoever has it, and gives it back; and with it goes
+// what has expired.
+func (w *world) free(lock string) {
+	for taken := false; !taken; {
+		grant, err := w.store.Acquire(ctx, lock, "usurper", 1000)
+		require.NoError(w.t, err)
+		_, err = w.store.Release(ctx, grant.Lease)
+		require.NoError(w.t, err)
+		taken = grant.OK
+	}
+}
+
 // schedules, queues and jobs are the rows of the store.
 func (w *world) schedules() []store.Schedule {
 	rows := make([]store.Schedule, 20)
