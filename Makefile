@@ -4,22 +4,21 @@ GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 MODULES := $(dir $(shell git ls-files go.mod '*/go.mod'))
-ENGINE  := ./store ./internal/core . ./memengine
 FUZZ    := 10s
 
 # $(call each,COMMAND) runs the command in every module.
 each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
 
-.PHONY: help setup run test check tidy format vet staticcheck layering wasm race bench peers fuzz mutants cover fmt
+.PHONY: help setup run test check tidy format vet staticcheck layering test-wasm race bench peers fuzz mutants cover fmt
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: ## simulate a git forge's schedules through two weeks of outages
 	@scripts/setup run
 	@go run ./cmd/simulate run examples/scenarios/all-outages.sim
 
-test: setup wasm ## build and test every module
+test: setup test-wasm ## test every module, and the suite under WebAssembly
 	$(call each,go test ./...)
 
 check: tidy format vet staticcheck layering test race ## all that a change has to pass
@@ -46,8 +45,8 @@ layering: ## check the rooms, their imports and their bans
 	@echo "$@ ./"
 	@go test -count=1 -run '^Test(Layering|Bans)' .
 
-wasm: ## build the engine for both WebAssembly targets
-	@for os in js wasip1; do echo "$@ $$os" && GOOS=$$os GOARCH=wasm go build $(ENGINE) || exit 1; done
+test-wasm: ## run the suite under WebAssembly, on Node and on wazero
+	@scripts/test-wasm
 
 race: ## test under the race detector, with -short
 	@echo "$@ ./"

@@ -196,7 +196,7 @@ func TestC11SleepOfTheMachineIsNoticedWithinASlice(t *testing.T) {
 	})
 }
 
-func TestL5LoopStopsAtOnce(t *testing.T) {
+func TestL5C135LoopStopsAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		until func(l *looped)
@@ -224,6 +224,43 @@ func TestL5LoopStopsAtOnce(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, grant.OK)
 			})
+		})
+	}
+}
+
+// hostClock is the system's. It tells of the sleeps, and makes them so long
+// that on a slow machine, too, nothing but a stop ends one.
+type hostClock struct{ sleeps chan time.Duration }
+
+func (hostClock) Now() time.Time { return time.Now() }
+
+func (c hostClock) After(d time.Duration) <-chan time.Time {
+	c.sleeps <- d
+	return time.After(d + time.Minute)
+}
+
+// The same without a bubble, on the timers and the scheduler of the host,
+// which under WebAssembly has one thread: a stop ends the sleep that the loop
+// is in, and begins no other.
+func TestL5C135LoopStopsAtOnceOnTheHostsClock(t *testing.T) {
+	for _, s := range stores {
+		t.Run(s.name, func(t *testing.T) {
+			clock := hostClock{make(chan time.Duration, 1000)}
+			l := &looped{begin: time.Now()}
+			calls := faultstore.New(s.open(t, tickonce.Config{Clock: clock}), func(faultstore.Op) faultstore.Verdict { return faultstore.Pass })
+			calls.Before = l.record
+			e, err := tickonce.New(calls, tickonce.Config{Clock: clock, Poll: -1})
+			require.NoError(t, err)
+
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- e.RunSchedules(ctx) }()
+			<-clock.sleeps
+			stop()
+			require.NoError(t, <-ended)
+			require.Empty(t, clock.sleeps)
+			phases, _ := l.take()
+			require.Equal(t, []tickonce.Phase{tickonce.PhaseAcquire, tickonce.PhaseSelect, tickonce.PhaseRelease}, phases)
 		})
 	}
 }
