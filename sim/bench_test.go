@@ -2,8 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // month is 30 days of 100 schedules, as a service has them: a few by the
@@ -39,6 +42,42 @@ func busyHour() Scenario {
 
 func BenchmarkMonth(b *testing.B)    { benchmark(b, month()) }
 func BenchmarkBusyHour(b *testing.B) { benchmark(b, busyHour()) }
+
+func BenchmarkAllOutages(b *testing.B) {
+	b.Run("as written", func(b *testing.B) { benchmark(b, allOutages(b)) })
+	b.Run("drawn", func(b *testing.B) {
+		s := allOutages(b).WithSwarm(Swarm{Min: 8, Max: 60, Kinds: "process,clock,store-error-burst,handler,queue"})
+		events, seed := int64(0), uint64(0)
+		for b.Loop() {
+			seed++
+			r, err := Sweep(s, Seeds{First: seed, Last: seed})
+			if err != nil || r.Failed > 0 {
+				b.Fatal(err, r.Failures)
+			}
+			events += r.Events
+		}
+		b.ReportMetric(float64(events)/float64(b.Elapsed().Microseconds()), "Mevents/s")
+		b.ReportMetric(float64(seed)/b.Elapsed().Seconds(), "seeds/s")
+	})
+}
+
+func allOutages(b *testing.B) Scenario {
+	text, err := os.ReadFile("../examples/scenarios/all-outages.sim")
+	require.NoError(b, err)
+	s, err := Parse("all-outages.sim", string(text))
+	require.NoError(b, err)
+	return s
+}
+
+// light is a day of ten schedules with an outage.
+func light() Scenario {
+	s := month()
+	s.For, s.Schedules = 24*time.Hour, s.Schedules[:10]
+	s.Faults = []Fault{{Kind: FaultDown, At: 2 * time.Hour, For: 3 * time.Hour}}
+	return s
+}
+
+func BenchmarkLight(b *testing.B) { benchmark(b, light()) }
 
 func benchmark(b *testing.B, s Scenario) {
 	b.ReportAllocs()
