@@ -18,12 +18,13 @@ func (k FaultKind) String() string {
 
 // faultState is what a fault of the scenario has done so far.
 type faultState struct {
-	effect int64
-	cost   Cost
-	ahead  bool            // of a strobe: the clock
-	before *store.Schedule // of FaultTamper: what the row was that is spoilt
-	after  *store.Schedule // and what it became
-	over   bool            // it has ended
+	effect  int64
+	cost    Cost
+	outages []asked         // of an outage of the store, of each process
+	ahead   bool            // of a strobe: the clock
+	before  *store.Schedule // of FaultTamper: what the row was that is spoilt
+	after   *store.Schedule // and what it became
+	over    bool            // it has ended
 }
 
 // strikeRounds bounds how many rounds of the steps of its instant go before a
@@ -248,6 +249,7 @@ func (w *world) clockOf(f *Fault) *timeline {
 func (w *world) turn(fault int, ms, ppm int64) {
 	clock := w.clockOf(&w.scenario.Faults[fault])
 	before := clock.at(w.now)
+	w.turns++
 	clock.turn(w.now, ms, ppm)
 	ofStore := clock == &w.clock
 	if ofStore {
@@ -307,6 +309,7 @@ func (w *world) loseCall(n *node, op faultstore.Op) faultstore.Verdict {
 			continue
 		}
 		w.faults[i].effect++
+		w.countCall(i, n, op)
 		applied := f.Applied == AppliedYes || f.Applied == AppliedUnknown && w.draws.storeApplied.choice(2) == 1
 		w.coverage.sometimes(unknownApplied, applied)
 		w.coverage.sometimes(unknownNotApplied, !applied)

@@ -29,6 +29,7 @@ const (
 	fence        invariant = "6 fence"
 	failedWrite  invariant = "7 failed write"
 	exits        invariant = "8 exits"
+	noSpin       invariant = "9 no spin"
 	durability   invariant = "11 durable"
 	liveness     invariant = "13 liveness"
 	asRegistered invariant = "S1 as registered"

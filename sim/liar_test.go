@@ -652,6 +652,15 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}},
 		},
 		{
+			lie: "a runner spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
+			above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (g store.Grant, err error) {
+				for range 10 {
+					g, err = s.Acquire(ctx, lock, owner, ttlMS)
+				}
+				return g, err
+			}},
+		},
+		{
 			lie: "a restart loses a schedule", fails: durability, text: downFor90m,
 			opened: func(s store.Store) {
 				var rows [1]store.Schedule

@@ -196,6 +196,9 @@ func (e ending) settle(job *tickonce.Job) error {
 // failed makes the call again later.
 func (w *worker) failed(err error) {
 	w.check(err)
+	if w.state == sleeps {
+		w.state = claims // nothing wakes it before
+	}
 	w.goOn(w.state, w.node.w.now.Add(errorBackoffMS))
 }
 

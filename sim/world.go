@@ -36,6 +36,7 @@ type world struct {
 	flying   *flight   // the step under way, if it is one
 	flights  []*flight // those that wait, at free indices nil
 	openings int       // of the store
+	turns    int64     // of all clocks
 
 	faults        []faultState // in the scenario's order
 	armed         []int        // those that wait for their point

@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
+)
+
+// asked is what a life of a process has asked of a store that fails all of its
+// calls.
+type asked struct {
+	life  int
+	since store.Instant
+	turns int64 // of the clocks, by then
+	calls int64
+}
+
+// countCall counts a call that failed in an outage: each loop of the process, its
+// runner and its workers, may make one every 5 s, and 5 more (invariant 9).
+// Whoever sleeps is awake again when a clock is turned, and how often a handler
+// settles or beats is not a loop's to say.
+func (w *world) countCall(fault int, n *node, op faultstore.Op) {
+	f, state := &w.scenario.Faults[fault], &w.faults[fault]
+	if f.Chance != 0 || f.Op != 0 || n == w.operator || op.Method == faultstore.Settle || op.Method == faultstore.Extend {
+		return
+	}
+	if state.outages == nil {
+		state.outages = make([]asked, len(w.nodes))
+	}
+	o := &state.outages[n.index]
+	if o.life != n.lives {
+		*o = asked{life: n.lives, since: w.now, turns: w.turns}
+	}
+	o.calls++
+	loops := int64(1 + len(n.workers))
+	if most := (int64(w.now-o.since)/errorBackoffMS + 5 + w.turns - o.turns) * loops; o.calls > most {
+		w.fail(noSpin, "", fmt.Sprintf("%s made %d calls in an outage of %d ms, with %d loops", n, o.calls, w.now-o.since, loops))
+	}
+}
