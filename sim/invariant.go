@@ -32,7 +32,7 @@ const (
 	noSpin       invariant = "9 no spin"
 	durability   invariant = "11 durable"
 	liveness     invariant = "13 liveness"
-	asRegistered invariant = "S1 as registered"
+	asAsked      invariant = "S1 as asked"
 	keepsGrid    invariant = "S5 keeps its grid"
 	pauses       invariant = "S7 pause"
 	rightRows    invariant = "T1 right rows"

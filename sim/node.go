@@ -166,12 +166,16 @@ func (n *node) pause(until store.Instant) {
 func (n *node) paused() bool { return n.w.now < n.pausedUntil }
 
 func (n *node) registers(s *Schedule) error {
+	began := n.w.now
 	n.w.intent = intent{edit: FaultEditAdd, as: s}
 	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, tickonce.ScheduleOptions{
 		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
 		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
 	})
 	n.w.intent = intent{}
+	if err == nil && n.w.now == began { // or others may have changed it again
+		n.w.truth.checkEdit(FaultEditAdd, s.Name, s)
+	}
 	return err
 }
 

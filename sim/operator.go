@@ -43,7 +43,7 @@ func (w *world) edit() {
 }
 
 func (w *world) makeEdit(f *Fault) (err error) {
-	o := w.operator
+	o, began := w.operator, w.now
 	w.intent = intent{edit: f.Kind}
 	switch f.Kind {
 	case FaultEditAdd, FaultEditChange:
@@ -66,5 +66,8 @@ func (w *world) makeEdit(f *Fault) (err error) {
 		_, err = o.engine.Unschedule(ctx, f.Schedule)
 	}
 	w.intent = intent{}
+	if err == nil && w.now == began {
+		w.truth.checkEdit(f.Kind, f.Schedule, nil)
+	}
 	return err
 }

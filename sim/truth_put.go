@@ -86,16 +86,14 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	if s.known {
 		pause = s.row.Paused
 	}
-	switch want := row.CatchUp; {
+	switch {
 	case as == nil:
 	case row.Paused != pause || row.Hold != nil || (row.DueAt == store.None) != (pause != store.Active):
-		w.fail(asRegistered, row.Name, fmt.Sprintf("its registration left it paused by %d, due at %s", row.Paused, text(row.DueAt)))
+		w.fail(asAsked, row.Name, fmt.Sprintf("its registration left it paused by %d, due at %s", row.Paused, text(row.DueAt)))
 	case !asWanted(row, as):
-		w.fail(asRegistered, row.Name, "its row is not what was registered")
-	default:
-		if want = w.policyOf(as); row.CatchUp != want {
-			w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, want))
-		}
+		w.fail(asAsked, row.Name, "its row is not what was registered")
+	case row.CatchUp != w.policyOf(as):
+		w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, w.policyOf(as)))
 	}
 	if !anew {
 		return
@@ -179,6 +177,26 @@ func (t *truth) remove(name string) {
 	t.w.charge(s, s.row.Cursor, t.w.shown()+1, left)
 	delete(t.byID, s.row.ID)
 	s.known, s.removed, s.row = false, true, store.Schedule{}
+}
+
+// checkEdit checks that what an operation on a schedule answered to have done is
+// done; as is what was registered.
+func (t *truth) checkEdit(edit FaultKind, name string, as *Schedule) {
+	s := t.named[name]
+	done := true
+	switch edit {
+	case FaultEditPause:
+		done = !s.known || s.row.Paused != store.Active
+	case FaultEditResume:
+		done = !s.known || s.row.Paused == store.Active
+	case FaultEditRemove:
+		done = !s.known
+	default:
+		done = as == nil || s.known && asWanted(&s.row, as) && s.row.CatchUp == t.w.policyOf(as)
+	}
+	if !done {
+		t.w.fail(asAsked, name, "an operation returned without an error, and is not done")
+	}
 }
 
 // overwrite changes the row of a schedule behind the engine's back.
