@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -115,7 +116,10 @@ var drawings = [...]struct {
 	FaultEditAdd: {"edit", edited},
 	FaultEditChange: {"edit", func(d *drawing, f *Fault) {
 		edited(d, f)
-		f.Spec, f.Queue = one(d, "every", "", "@every 7s", "@every 90s", "@every 1h"), d.schedule().Queue
+		if d.n("every", 2) == 1 {
+			f.Spec = d.spec()
+		}
+		f.Queue = d.schedule().Queue
 		f.CatchUp = one(d, "catch-up", CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone)
 	}},
 	FaultEditPause:  {"edit", edited},
@@ -124,7 +128,7 @@ var drawings = [...]struct {
 	FaultTamper: {"store", func(d *drawing, f *Fault) {
 		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
 		if f.Row = Spoiling(d.n("row", int(SpoilEndOfTime)+1)); f.Row == 0 {
-			f.Spec = one(d, "every", "@every 7s", "@every 90s", "@every 1h")
+			f.Spec = d.spec()
 		}
 	}},
 }
@@ -334,6 +338,12 @@ const longest = 365 * 24 * time.Hour
 
 func (d *drawing) every() time.Duration {
 	return min(time.Duration(intervalOf(d.schedule().Spec))*time.Millisecond, longest)
+}
+
+// spec draws another spec, about as frequent as the schedules are.
+func (d *drawing) spec() string {
+	every := d.every()
+	return fmt.Sprintf("%s%ds", specPrefix, one[int64](d, "times", 1, 3)*int64(every/time.Second))
 }
 
 func (d *drawing) lease() time.Duration {
