@@ -250,14 +250,18 @@ func (n *node) step() {
 // the loop of [tickonce.Engine.RunSchedules] does: it sleeps in slices by a timer
 // that a wrong clock does not move, and one millisecond at least if no call was
 // made. While the clock runs at the true pace, the steps between make no
-// difference.
+// difference; nor do those while it stands still, of which there is one for each
+// slice here, however near the instant is.
 func (n *node) sleep(until store.Instant, called bool) {
 	if n.clock.last().drift == 0 {
 		n.stepAt(n.clock.when(n.w.now, until))
 		return
 	}
 	slice := min(int64(until-n.clock.at(n.w.now)), sliceMS)
-	if !called {
+	switch {
+	case slice > 0 && n.clock.last().pace() == 0:
+		slice = sliceMS
+	case !called:
 		slice = max(slice, 1)
 	}
 	n.stepAt(n.w.now.Add(max(slice, 0)))
