@@ -85,7 +85,8 @@ var drawings = [...]struct {
 	}},
 	FaultClockFreeze: {"clock", func(d *drawing, f *Fault) { f.Runner, f.For = d.runner(), d.lasts() }},
 	FaultClockStrobe: {"clock", func(d *drawing, f *Fault) {
-		f.Runner, f.For, f.By = d.runner(), d.lasts(), one[time.Duration](d, "sign", -1, 1)*d.jump()
+		f.Runner, f.For = d.runner(), min(d.lasts(), 5*time.Minute) // for each second of it everybody wakes
+		f.By = one[time.Duration](d, "sign", -1, 1) * d.jump()
 	}},
 	FaultStoreErrors: {"store", func(d *drawing, f *Fault) {
 		f.Applied = one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown, AppliedUnknown)
@@ -133,8 +134,14 @@ var drawings = [...]struct {
 	}},
 }
 
-// edited draws of which schedule an edit is.
-func edited(d *drawing, f *Fault) { f.Schedule, f.Point = d.schedule().Name, d.point() }
+// edited draws of which schedule an edit is: half of them are of the one that
+// the edit before was of, since what one leaves is what the next may break.
+func edited(d *drawing, f *Fault) {
+	if d.edited == "" || d.n("again", 2) == 0 {
+		d.edited = d.schedule().Name
+	}
+	f.Schedule, f.Point = d.edited, d.point()
+}
 
 // drawing draws the faults of one run. Each kind of fault has streams of its
 // own, so that one draw more for a kind moves no draw of another, and none is
@@ -143,6 +150,7 @@ type drawing struct {
 	scenario *Scenario // with the faults drawn so far
 	choices  *choices
 	kind     string // whose faults are drawn
+	edited   string // the schedule of the latest edit
 }
 
 func (d *drawing) site(name string) *site { return d.choices.at("swarm/" + d.kind + "/" + name) }
