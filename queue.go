@@ -108,11 +108,12 @@ func (e *Engine) claim(ctx context.Context, queue, worker string) (*Job, error) 
 	}
 	s := takeScratch()
 	defer s.drop()
-	n, err := e.claimRows(ctx, queue, worker, s.job[:])
+	rows := s.room(1)
+	n, err := e.claimRows(ctx, queue, worker, rows)
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	return e.jobOf(&s.job[0]), nil
+	return e.jobOf(&rows[0]), nil
 }
 
 // ClaimBatch is [Engine.Claim] for up to n jobs in one store call (QU14), n
@@ -127,7 +128,9 @@ func (e *Engine) ClaimBatch(ctx context.Context, queue, worker string, n int) ([
 	if n < 1 || n > maxBatch {
 		return nil, &OptionError{Option: "n", Problem: "is " + strconv.Itoa(n) + ", want 1 to " + strconv.Itoa(maxBatch)}
 	}
-	rows := make([]store.Job, n)
+	s := takeScratch()
+	defer s.drop()
+	rows := s.room(n)
 	got, err := e.claimRows(ctx, queue, worker, rows)
 	if err != nil || got == 0 {
 		return nil, err
