@@ -25,7 +25,7 @@ type world struct {
 	draws    sites
 	digest   Digest
 	events   int64
-	sweepAt  int64 // in events
+	auditAt  int64 // in events
 
 	truth  *truth
 	disk   disk
@@ -151,7 +151,7 @@ func newWorld(s *Scenario, r rig) *world {
 		start:    store.Instant(start.UnixMilli()),
 		draws:    newSites(s.Engine.Seed),
 		faults:   make([]faultState, len(s.Faults)),
-		sweepAt:  sweepEvery,
+		auditAt:  auditEvery,
 	}
 	w.now, w.end = w.start, w.start.Add(s.For.Milliseconds())
 	w.clock = timeline{{from: w.start}}
@@ -196,7 +196,7 @@ func (w *world) run() {
 		w.next()
 	}
 	w.now = w.end
-	w.truth.sweep()
+	w.truth.audit()
 	w.judgeLiveness()
 	w.chargeRest()
 }
@@ -230,14 +230,14 @@ func (w *world) next() {
 		w.act(e)
 	}
 	w.compact()
-	if w.events >= w.sweepAt {
-		w.sweepAt = w.events + max(sweepEvery, w.truth.sweep())
+	if w.events >= w.auditAt {
+		w.auditAt = w.events + max(auditEvery, w.truth.audit())
 	}
 }
 
-// sweepEvery is after how many events all rows are compared with the truth; if
+// auditEvery is after how many events all rows are compared with the truth; if
 // there are more rows than that, after as many events as there are rows.
-const sweepEvery = 1024
+const auditEvery = 1024
 
 // act lets a process take a step, or has it wait while it is paused.
 func (w *world) act(e event) {

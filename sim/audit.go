@@ -6,9 +6,9 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
-// sweep compares all rows of the store with the model (invariant 4), and
+// audit compares all rows of the store with the model (invariant 4), and
 // answers how many there are.
-func (t *truth) sweep() int64 {
+func (t *truth) audit() int64 {
 	if !t.open {
 		return 0
 	}
@@ -24,7 +24,7 @@ func (t *truth) sweep() int64 {
 	}
 	open := int64(0)
 	for _, q := range t.queues {
-		rows += t.sweepQueue(q)
+		rows += t.auditQueue(q)
 		open += q.row.Pending + q.row.Claimed
 	}
 	if open != int64(len(t.jobs)) {
@@ -33,7 +33,7 @@ func (t *truth) sweep() int64 {
 	return rows
 }
 
-func (t *truth) sweepQueue(q *trueQueue) (rows int64) {
+func (t *truth) auditQueue(q *trueQueue) (rows int64) {
 	counted := q.row
 	counted.NextClaimAt = 0
 	has := t.queueRow(q.row.Name)
