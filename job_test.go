@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
 )
@@ -163,6 +164,23 @@ func TestQU6RetryCurve(t *testing.T) {
 		require.Equal(t, tickonce.EventDied, died.Kind)
 		require.Equal(t, "boom", r.dead()[0].LastError)
 		require.Equal(t, 5, r.dead()[0].Attempts)
+	})
+}
+
+// A retry's wait follows from seed, job and attempt alone: one whose requests
+// were lost waits, asked again, as long as it would have.
+func TestQU6LostRetriesMoveNoJitter(t *testing.T) {
+	onEachStore(t, tickonce.Config{Seed: 7}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		r.enqueue("p", tickonce.EnqueueOptions{BaseBackoff: time.Hour})
+		job := r.mustClaim()
+		w.lose = first(3, faultstore.Settle, faultstore.LoseRequest)
+		for range 3 {
+			require.Error(t, job.Retry(r.ctx, errBoom))
+		}
+		require.NoError(t, job.Retry(r.ctx, errBoom))
+		wait := core.BackoffMS(7, job.ID, 1, time.Hour.Milliseconds())
+		require.Equal(t, instant(r.now()).Add(wait), r.jobs("q")[0].RunAt)
 	})
 }
 
