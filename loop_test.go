@@ -230,13 +230,14 @@ func TestL5C135LoopStopsAtOnce(t *testing.T) {
 
 // hostClock is the system's. It tells of the sleeps, and makes them so long
 // that on a slow machine, too, nothing but a stop ends one.
-type hostClock struct{ sleeps chan time.Duration }
+type hostClock struct{ sleeps chan *time.Timer }
 
 func (hostClock) Now() time.Time { return time.Now() }
 
 func (c hostClock) After(d time.Duration) <-chan time.Time {
-	c.sleeps <- d
-	return time.After(d + time.Minute)
+	sleep := time.NewTimer(d + time.Minute)
+	c.sleeps <- sleep
+	return sleep.C
 }
 
 // The same without a bubble, on the timers and the scheduler of the host,
@@ -245,7 +246,7 @@ func (c hostClock) After(d time.Duration) <-chan time.Time {
 func TestL5C135LoopStopsAtOnceOnTheHostsClock(t *testing.T) {
 	for _, s := range stores {
 		t.Run(s.name, func(t *testing.T) {
-			clock := hostClock{make(chan time.Duration, 1000)}
+			clock := hostClock{make(chan *time.Timer, 1000)}
 			l := &looped{begin: time.Now()}
 			calls := faultstore.New(s.open(t, tickonce.Config{Clock: clock}), func(faultstore.Op) faultstore.Verdict { return faultstore.Pass })
 			calls.Before = l.record
@@ -255,9 +256,10 @@ func TestL5C135LoopStopsAtOnceOnTheHostsClock(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- e.RunSchedules(ctx) }()
-			<-clock.sleeps
+			sleep := <-clock.sleeps
 			stop()
 			require.NoError(t, <-ended)
+			require.True(t, sleep.Stop(), "the loop slept on")
 			require.Empty(t, clock.sleeps)
 			phases, _ := l.take()
 			require.Equal(t, []tickonce.Phase{tickonce.PhaseAcquire, tickonce.PhaseSelect, tickonce.PhaseRelease}, phases)

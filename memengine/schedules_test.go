@@ -170,17 +170,19 @@ func TestByIDFollowsAMap(t *testing.T) {
 		ids := slices.Sorted(maps.Keys(want))
 		from := rng.Int64N(next + 1)
 		i, _ := slices.BinarySearch(ids, from)
+		var rows []int64
 		for row := range x.from(from) {
-			require.Same(t, want[ids[i]], row)
-			i++
+			rows = append(rows, *row)
 		}
-		require.Len(t, ids, i)
+		require.True(t, slices.Equal(ids[i:], rows))
 		require.Same(t, want[from], x.find(from))
 		if len(ids) > 0 {
 			require.Equal(t, ids[len(ids)-1], x.lastID())
 		}
 		for _, l := range x.leaves {
-			require.Positive(t, l.live)
+			if l.live <= 0 {
+				t.Fatal("an empty leaf is left")
+			}
 		}
 	}
 }
