@@ -54,6 +54,9 @@ which seed of the simulator showed it first.
 
 The exit code is 1 if one survives the tests, does not apply or does not compile,
 or if a canary misbehaves.`,
+		Example: `  go run ./mutants
+  go run ./mutants 'lease-*' no-fence
+  go run ./mutants --seeds 0`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, patterns []string) error {

@@ -35,6 +35,9 @@
 //	}
 //	r.Require(t) // names the seeds that failed, and how to run one again
 //
+// How is a scenario file and a command, which a module can run that has the line
+// "tool github.com/tickonce/tickonce/cmd/simulate" in its go.mod.
+//
 // The verdict is about the engine: every invariant held. What you want of your
 // schedules, say in [Scenario.Expect], or read from the [Result]: how many
 // boundaries fired, which were skipped and why, how late they were. A failed run
@@ -42,8 +45,8 @@
 //
 // # Scenario files
 //
-// A scenario is one text file. It can be written by hand, and is what a
-// generator draws, a shrink leaves and a regression test keeps:
+// A scenario is one text file. It can be written by hand, and is what a failed
+// sweep prints and a regression test keeps:
 //
 //	simulate v1
 //	# the store fails for a while, and nothing may fire twice

@@ -45,8 +45,8 @@ func (s Seeds) check() error {
 }
 
 // Sweep runs the scenario once with each of the seeds, as [Scenario.Draw] draws
-// it, and sums up. One seed in twenty is run twice, to see whether it comes to
-// the same. A panic, even of the simulator itself, is a failure of its seed. The
+// it, and sums up. About one seed in twenty is run twice, to see whether it comes
+// to the same. A panic, even of the simulator itself, is a failure of its seed. The
 // error is [*Mistakes], where [Scenario.Validate] refuses the scenario, or says
 // what is wrong with the range.
 //

@@ -71,9 +71,15 @@ type failure struct{ verdict sim.Verdict }
 
 func (f *failure) Error() string { return f.verdict.String() }
 
-const exitCodes = `Exit codes: 0 pass · 1 usage or bad input · 2 safety: a rule was broken, or unmet:
-an expectation or the recorded outcome · 3 liveness · 4 nondeterministic ·
-5 vacuous · 6 budget · 7 handler crash`
+const exitCodes = `Exit codes:
+  0  pass
+  1  usage or bad input
+  2  safety: a rule was broken; or unmet: an expectation or the recorded outcome
+  3  liveness: what was due did not happen in time
+  4  nondeterministic: the same seed came to something else
+  5  vacuous: a coverage mark that was asked for was never reached
+  6  budget: more events than a run may take
+  7  handler crash: a handler panicked that was not meant to`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -84,6 +90,7 @@ boundary, which is an instant at which a schedule is due.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/regional-outage.sim
+  simulate sweep examples/scenarios/interleavings.sim --seeds 1..1000
   simulate explain "@every 7s" --down 10m`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -19,7 +19,16 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a scenario and judge it",
-		Long: `Run a scenario and judge it. FILE is a scenario file, or - for standard input.
+		Long: `Run a scenario and judge it. FILE is a scenario file, or - for standard input;
+at its shortest:
+
+  simulate v1
+  run      1d
+  schedule report every=5m queue=mail
+
+The package comment of sim has all the words: go doc
+github.com/tickonce/tickonce/sim. With a line "swarm faults=1..12" the seed draws
+what goes wrong; --print writes that out, as a file to be edited and run.
 
 A file may have a recorded outcome below a line "----". The run is compared with
 it: a difference is an expectation that was not met. With --rewrite the outcome
@@ -28,7 +37,8 @@ is compared, since the recorded outcome is that of the file's own seed.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
-  simulate run --seed 7 --json examples/scenarios/database-failover.sim`,
+  simulate run --seed 7 --json examples/scenarios/database-failover.sim
+  simulate run --seed 7 --print examples/scenarios/interleavings.sim >seed-7.sim`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {

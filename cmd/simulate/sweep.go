@@ -25,14 +25,15 @@ or - for standard input.
 
 Each seed draws the faults of a file with a line swarm; with --swarm those of any
 file, in the place of its own. Seeds that fail are named, with the command that
-runs one again. What a file expects with sometimes:MARK has to come in one run of
-the sweep. One seed in twenty is run twice, to see whether it comes to the same.
+runs one again; with --print that command writes the faults out. What a file
+expects with sometimes:MARK has to come in one run of the sweep. About one seed in
+twenty is run twice, to see whether it comes to the same.
 
 The result does not depend on --jobs. An interrupt ends the sweep after the runs
 under way and tells what was found; a second one ends it at once.
 
-` + exitCodes + ` ·
-130 interrupted, and nothing found until then`,
+` + exitCodes + `
+130  interrupted, and nothing found until then`,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
   simulate sweep --seeds 1..10000 --swarm "faults=8..60" examples/scenarios/all-outages.sim
   simulate sweep --swarm "faults=1..8 kinds=clock,process,-crash" --fail-fast my.sim`,

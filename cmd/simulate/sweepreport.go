@@ -82,7 +82,7 @@ func (r *sweepReport) write(to io.Writer) error {
 	for _, line := range r.judgement() {
 		fmt.Fprintf(w, "  %s\n", printable(line))
 	}
-	fmt.Fprintf(w, "%s, %s of them twice, in %s: %s runs per second, %s\n",
+	fmt.Fprintf(w, "%s, %s of them twice to compare, in %s: %s runs per second, %s\n",
 		count(r.Runs, "run", "runs"), number(r.Repeated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
 	return w.Flush()
@@ -100,6 +100,7 @@ func (r *sweepReport) writeFaults(w io.Writer) {
 	}
 	if len(rows) > 0 {
 		writeRows(w, []column{{"fault", words}, {"drawn", numbers}, {"with effect", numbers}, {"effects", numbers}}, rows, nil)
+		fmt.Fprint(w, "effects: how often they struck, each time a process, a call, a job, a row or a clock\n\n")
 	}
 }
 
@@ -155,8 +156,9 @@ func (r *sweepReport) judgement() []string {
 		list = append(list, "every invariant held in "+count(r.Runs, "run", "runs"))
 	}
 	s := &r.Schedules
-	list = append(list, fmt.Sprintf("%s fired, %s skipped by policy, %s by the cap, %s left, %s forgotten",
-		count(s.Fired, "boundary", "boundaries"), number(s.SkipReasons["policy"]), number(s.SkipReasons["cap"]), number(s.Left), number(s.Forgotten)))
+	list = append(list, fmt.Sprintf("%s fired, %s skipped by policy, %s by the cap, %s by a pause",
+		count(s.Fired, "boundary", "boundaries"), number(s.SkipReasons["policy"]), number(s.SkipReasons["cap"]), number(s.SkipReasons["pause"])))
+	list = append(list, fmt.Sprintf("%s still due at the end, %s unknown to a restart", number(s.Left), number(s.Forgotten)))
 	q := &r.Queues
 	list = append(list, fmt.Sprintf("%s: %s done, %s dead, %s pending, %s claimed",
 		count(q.Enqueued, "job", "jobs"), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed)))
