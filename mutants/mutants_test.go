@@ -293,7 +293,9 @@ func TestWithCanaries(t *testing.T) {
 	all := withCanaries([]mutant{{Name: "a", Tests: []string{"sim", "."}}, {Name: canaryName, Tests: []string{"."}}, {Name: "z"}})
 	require.Equal(t, []mutant{
 		{Name: unchangedName, Description: "Nothing is changed.", Tests: []string{".", "sim"}},
-		{Name: canaryName, Tests: []string{"."}}, {Name: "a", Tests: []string{"sim", "."}}, {Name: "z"},
+		{Name: canaryName, Tests: []string{"."}},
+		{Name: "a", Tests: []string{"sim", "."}},
+		{Name: "z"},
 	}, all)
 }
 
