@@ -133,7 +133,11 @@ at 110m30s crash restart=snapshot after=1s
 // TestCostsAddUp: whatever happens, what came due during an outage has one fate,
 // and what fired again is charged to some fault.
 func TestCostsAddUp(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		s := drawScenario(seed)
 		r, err := Run(s)
 		require.NoError(t, err)

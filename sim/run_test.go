@@ -45,9 +45,9 @@ func TestRecordedOutcomes(t *testing.T) {
 	}
 }
 
-// TestInvariant12RunsAreEqual: a run owns nothing, so neither a run before it nor
+// TestI12RunsAreEqual: a run owns nothing, so neither a run before it nor
 // its own repetition changes it.
-func TestInvariant12RunsAreEqual(t *testing.T) {
+func TestI12RunsAreEqual(t *testing.T) {
 	const seeds = 20
 	var forth, back [seeds]string
 	outcome := func(seed int) string {
