@@ -75,7 +75,7 @@ func parse(text []byte) (mutant, error) {
 	}
 	switch {
 	case m.Description == "" || len(m.Rules) == 0 || len(m.Tests) == 0:
-		return mutant{}, errors.New("Description, Rules and Tests are wanted in the head")
+		return mutant{}, errors.New("want Description, Rules and Tests in the head")
 	case len(m.files) == 0:
 		return mutant{}, errors.New("no file is patched: no line begins with +++ b/")
 	}

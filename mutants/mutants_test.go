@@ -98,9 +98,9 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ old, becomes, fault string }{
-		"no rules":         {"Rules: T6 T9\n", "", "are wanted"},
-		"no tests":         {"Tests: internal/core .\n", "", "are wanted"},
-		"no description":   {"Description: Nothing is as\n it was.\n", "", "are wanted"},
+		"no rules":         {"Rules: T6 T9\n", "", "want Description, Rules and Tests"},
+		"no tests":         {"Tests: internal/core .\n", "", "want Description, Rules and Tests"},
+		"no description":   {"Description: Nothing is as\n it was.\n", "", "want Description, Rules and Tests"},
 		"an unknown field": {"Rules:", "Rule:", "unknown field Rule"},
 		"no patch":         {"+++ b/spec.go", "", "no file is patched"},
 		"no end of head":   {patch[strings.Index(patch, "\n\n"):], "", "no empty line"},
