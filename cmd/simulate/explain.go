@@ -163,7 +163,7 @@ func writeExplanation(to io.Writer, q *sim.Question, told *sim.Explanation) erro
 	}
 	fmt.Fprintf(w, "%s.\n%s\n", tally(told), upcoming(told))
 	if rules := cited(told); len(rules) > 0 {
-		fmt.Fprintf(w, "%s: rules of docs/CONTRACT.md.\n", strings.Join(rules, ", "))
+		fmt.Fprintf(w, "%s: see docs/CONTRACT.md.\n", strings.Join(rules, ", "))
 	}
 	return w.Flush()
 }

@@ -68,7 +68,7 @@ func (r *report) write(to io.Writer) error {
 	r.writeMarks(w)
 	r.writeProblems(w)
 	if len(r.rules) > 0 {
-		fmt.Fprintf(w, "%s: rules of docs/CONTRACT.md\n\n", strings.Join(r.rules, ", "))
+		fmt.Fprintf(w, "%s: see docs/CONTRACT.md\n\n", strings.Join(r.rules, ", "))
 	}
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict)
 	for _, line := range r.judgement() {
