@@ -25,6 +25,15 @@ func main() {
 	}
 }
 
+const usage = `Measures the engine in memory beside a bare heap and beside other libraries.
+docs/BENCHMARKS.md and docs/PEERS.md say how to read the tables.
+
+  go run .                              all of it, in a few minutes
+  go run . -n 10000 -r 3 -peers ""      the engine alone, with 10,000 schedules
+  go run . -n "" -peers 10000 -r 3      other libraries beside it
+
+`
+
 func measure(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	sizes := flags.String("n", "10000,100000,1000000", "numbers of schedules, each from 1000 to 1000000; none: leave out the engine by itself")
@@ -32,11 +41,21 @@ func measure(args []string, out io.Writer) error {
 	repetitions := flags.Int("r", 15, "repetitions of each measurement")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	markdown := flags.String("markdown", "", "write the comparison with other libraries to this `file`")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
 	_ = flags.Parse(args) // exits on an error
 	alone, errAlone := parseSizes("n", *sizes)
 	beside, errBeside := parseSizes("peers", *peerSizes)
 	if err := errors.Join(errAlone, errBeside); err != nil {
 		return err
+	}
+	if *repetitions < 1 {
+		return fmt.Errorf("-r: %d is not a number from 1 on", *repetitions)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is not a flag, see bench -h", flags.Arg(0))
 	}
 	var measures []func() ([]row, error)
 	for _, n := range alone {
