@@ -131,7 +131,7 @@ func benchmarkFire(b *testing.B, e *entrant, w *workload) {
 	b.ReportMetric(e.idle, "B/schedule")
 }
 
-func TestUsageIsRefused(t *testing.T) {
+func TestMeasureRefusesBadUsage(t *testing.T) {
 	require.ErrorContains(t, measure([]string{"-n", "", "-peers", "", "-r", "0"}, nil), "-r: 0 is not a number from 1")
 	require.ErrorContains(t, measure([]string{"-n", "", "-peers", "", "10000"}, nil), `"10000" is not a flag`)
 }

@@ -87,6 +87,11 @@
 // twice the claim's visibility. When a handler panics, its worker goes on and
 // nobody settles the claim.
 //
+// What is left out has its default: one process, which does not stand by; a start
+// at 2026-01-01T00:00:00Z; one worker in each process for each queue of a schedule;
+// a handler that succeeds at once; catch-up=all; and the engine's own, such as a
+// lease of 60s, visibility=5m, attempts=3 and backoff=1m.
+//
 // The lines of what goes wrong. D is counted from the start; a fault that has
 // a key for= may be written during D..D instead:
 //
