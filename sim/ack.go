@@ -63,7 +63,7 @@ func (w *world) receive(index int32) {
 	if a.duplicate && w.flying == nil {
 		before = w.truth.before()
 	}
-	err := a.ends.settle(a.job)
+	err := w.settle(a.job, a.ends)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	switch {
 	case a.duplicate:

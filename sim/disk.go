@@ -70,6 +70,9 @@ func (w *world) close(restart Restart) {
 		w.truth.open = false
 	}
 	w.disk.lose(restart)
+	if restart == FromSnapshot || restart == FromNothing {
+		w.truth.term = 0
+	}
 }
 
 // snapshot writes the state to the disk.

@@ -257,8 +257,11 @@ func (w *world) turn(fault int, ms, ppm int64) {
 		w.coverage.sometimes(clockBackOverBoundary, w.truth.firedWithin(w.shown(), before))
 	}
 	for _, n := range w.nodes {
-		if n.clock == clock && n.runner != nil && !n.stepping {
-			n.stepAt(min(n.wakes, w.noticed()))
+		if n.clock == clock && n.runner != nil {
+			n.turned = n.turned || n.midTick || n.stepping
+			if !n.stepping {
+				n.stepAt(min(n.wakes, w.noticed()))
+			}
 		}
 		for _, worker := range n.workers {
 			if ofStore {

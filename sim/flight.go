@@ -20,6 +20,7 @@ type flight struct {
 	stop   func()
 	ended  bool
 	began  store.Instant // by the store's clock
+	turns  int64         // of all clocks, by then
 	intent intent
 
 	// Of the call under way.
@@ -44,7 +45,7 @@ var errAbandoned = errors.New("abandoned")
 
 // takeOff takes a step as a flight.
 func (w *world) takeOff(n *node, kind eventKind, step func()) {
-	f := &flight{node: n, kind: kind, began: w.shown()}
+	f := &flight{node: n, kind: kind, began: w.shown(), turns: w.turns}
 	f.resume, f.stop = iter.Pull(func(wait func(store.Instant) bool) {
 		defer func() {
 			if p := recover(); p != nil && p != errAbandoned {
@@ -176,13 +177,20 @@ func (w *world) roundsBefore(n *node) int64 {
 	}
 }
 
-// since is when the operation under way began that is at now: it has read then,
-// or later.
-func (w *world) since(now store.Instant) store.Instant {
-	if w.flying == nil {
-		return now
+// read is between which readings of the store's clock the operation under way
+// that writes at now has read what it rests on: a repair at one, any other
+// since it began, and at whatever a clock showed that was turned meanwhile.
+func (w *world) read(now store.Instant) (from, to store.Instant) {
+	switch f := w.flying; {
+	case w.orphaned() || f != nil && f.turns != w.turns:
+		return store.MinInstant, store.MaxInstant
+	case w.intent == intent{}:
+		return w.acting.inspectedAt, w.acting.inspectedAt
+	case f != nil:
+		return f.began, now
+	default:
+		return now, now
 	}
-	return min(now, w.flying.began)
 }
 
 // orphaned reports whether the call under way is one of a process that is gone,

@@ -20,6 +20,7 @@ type liar struct {
 	extend    func(store.Store, []store.Extend, []store.Instant) (store.Instant, error)
 	acquire   func(store.Store, string, string, int64) (store.Grant, error)
 	renew     func(store.Store, store.Lease, int64) (store.Grant, error)
+	release   func(store.Store, store.Lease) (bool, error)
 	commit    func(store.Store, *store.Batch) (store.Committed, error)
 }
 
@@ -93,6 +94,13 @@ func (l liar) Renew(ctx context.Context, lease store.Lease, ttlMS int64) (store.
 	return l.Store.Renew(ctx, lease, ttlMS)
 }
 
+func (l liar) Release(ctx context.Context, lease store.Lease) (bool, error) {
+	if l.release != nil {
+		return l.release(l.Store, lease)
+	}
+	return l.Store.Release(ctx, lease)
+}
+
 func (l liar) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
 	if l.commit != nil {
 		return l.commit(l.Store, b)
@@ -118,6 +126,27 @@ func claim(change func(*store.Job)) liar {
 			change(&dst[0])
 		}
 		return c, err
+	}}
+}
+
+// settle is a liar that changes how a job ends.
+func settle(change func(*store.Settle)) liar {
+	return liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+		for i := range settles {
+			change(&settles[i])
+		}
+		return s.Settle(ctx, settles, out)
+	}}
+}
+
+// listed is a liar that changes the schedules that are listed.
+func listed(change func(row *store.Schedule, now store.Instant)) liar {
+	return liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
+		n, now, err := s.Schedules(ctx, from, dst)
+		for i := range dst[:n] {
+			change(&dst[i], now)
+		}
+		return n, now, err
 	}}
 }
 

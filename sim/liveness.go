@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,18 +15,25 @@ const heldMS = 60_000
 // bound is how late something may be once it is quiet (invariant 13): two
 // slices, the lease's TTL, and 5 s.
 func (w *world) bound() int64 {
-	ttl := w.scenario.Engine.Lease.Milliseconds()
-	if ttl == 0 {
-		ttl = 60_000
-	}
-	return 2*sliceMS + ttl + errorBackoffMS
+	return 2*sliceMS + w.leaseMS() + errorBackoffMS
 }
+
+// leaseMS is how long the scheduler's lease lasts without a renewal.
+func (w *world) leaseMS() int64 { return cmp.Or(w.scenario.Engine.Lease.Milliseconds(), 60_000) }
+
+// calm is from when on nothing is left of the faults: the one that is to lead
+// does, and has looked at whatever they delayed.
+func (w *world) calm() store.Instant { return w.quiet.Add(w.bound() + heldMS) }
 
 // late is by how much longer than allowed something is due, 0 if it is not:
 // since the clock showed that instant, or since the true time from which
-// somebody could attend to it. What the faults delayed counts from their end.
+// somebody could attend to it. What the faults delayed counts from their end;
+// once it is calm nothing is late, for whoever sleeps wakes at the instant (L7).
 func (w *world) late(due, from store.Instant, allowed int64) int64 {
 	since := max(w.whenShown(due), from, w.quiet)
+	if since > w.calm() {
+		allowed = 0
+	}
 	return max(int64(w.now-since)-allowed, 0)
 }
 
@@ -63,8 +71,10 @@ func (w *world) judgeLiveness() {
 			w.failLate(s.scenario.Name, "its registration", w.late(store.MinInstant, w.quiet, w.bound()))
 		case w.isLost(s):
 			w.fail(liveness, s.row.Name, "its cursor was left at "+text(s.row.Cursor)+" by a clock that was ahead")
+		case s.row.Hold != nil && s.row.Paused == store.Active && s.row.DueAt > w.shown().Add(heldMS+slackMS) && s.row.DueAt != store.None && !leaderless:
+			w.fail(liveness, s.row.Name, "it is held until "+text(s.row.DueAt)+" by a clock that was ahead")
 		case s.row.DueAt > w.shown():
-		case leaderless:
+		case leaderless && !w.scenario.Engine.StandBy:
 			w.excuse(noRunner, noRunner)
 		default:
 			w.passes(s)

@@ -32,16 +32,19 @@ type node struct {
 	runnerEpoch int64
 	wakes       store.Instant // when the runner is stepped next
 	stepping    bool          // it is being stepped
+	turned      bool          // its clock was, between a look and the write that rests on it
 
 	// What the process knows from the answers that it got.
 	reply       faultstore.Verdict // what becomes of the call under way
 	leads       bool               // it was granted the lease, and not refused since
+	term        store.Term         // of the latest grant
 	held        bool               // in this step a tick of it was written
 	renewed     bool               // it was granted the lease, or again, since it last looked for due rows
 	midTick     bool               // after that it has read due rows, and it has not written yet
 	stalled     bool               // it was paused since it read them
 	renewalLost bool               // the latest renewal failed
 	readAt      store.Instant      // the reading of its latest look
+	inspectedAt store.Instant      // and of its latest list of schedules
 	failures    int                // of the runner's calls since its last whole tick
 }
 
@@ -186,16 +189,21 @@ func (n *node) stop(goodOrder bool) {
 	goodOrder = goodOrder && !n.paused()
 	n.pausedUntil = n.w.now
 	if n.runner != nil && goodOrder {
+		sure := true // that it knows of the lease
 		for f := range n.flights() {
 			if f.kind == runnerSteps {
 				f.end()
+				sure = false
 			}
 		}
-		n.w.acting = n
+		n.w.acting, n.reply = n, faultstore.Pass
 		if err := n.runner.Stop(ctx); err != nil {
 			n.w.fail(exits, "", fmt.Sprintf("%s: a clean stop returned %v", n, err))
 		}
 		n.w.acting = nil
+		if t := n.w.truth; sure && n.leads && n.reply == faultstore.Pass && t.live() && t.lease.Term == n.term {
+			n.w.fail(releases, "", fmt.Sprintf("%s kept the lease at its clean stop", n))
+		}
 	}
 	if !goodOrder {
 		n.w.coverage.sometimes(crashMidTick, n.midTick)
@@ -250,11 +258,16 @@ func (n *node) step() {
 // the loop of [tickonce.Engine.RunSchedules] does: it sleeps in slices by a timer
 // that a wrong clock does not move, and one millisecond at least if no call was
 // made. While the clock runs at the true pace, the steps between make no
-// difference; nor do those while it stands still, of which there is one for each
+// difference, but for the first after a turn that the reading which it sleeps by
+// has missed; nor do those while it stands still, of which there is one for each
 // slice here, however near the instant is.
 func (n *node) sleep(until store.Instant, called bool) {
 	if n.clock.last().drift == 0 {
-		n.stepAt(n.clock.when(n.w.now, until))
+		wakes := n.clock.when(n.w.now, until)
+		if n.turned {
+			wakes, n.turned = min(wakes, n.w.now.Add(sliceMS)), false
+		}
+		n.stepAt(wakes)
 		return
 	}
 	slice := min(int64(until-n.clock.at(n.w.now)), sliceMS)

@@ -67,6 +67,19 @@ run 2h
 schedule a every=1m queue=q handler=ok:1s
 during 10m..20m queue duplicate-ack takes=1s..5m
 `
+	clockAhead = `simulate v1
+engine standby=yes clock-repair=rearm
+run 2h
+schedule a every=1m queue=q anchor=2026-01-01T00:00:00Z
+during 10m..20m clock-jump by=+8h
+`
+	heldAhead = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q
+at 10m tamper schedule=a row=bad-spec
+during 20m30s..30m clock-jump by=+8h
+`
 	twoRunners = `simulate v1
 engine standby=yes runners=2
 run 30m
@@ -179,6 +192,41 @@ func TestChecksHaveTeeth(t *testing.T) {
 				}
 				return held, err
 			}},
+		},
+		{
+			lie: "a move is not told when it was made", fails: movesOn, text: calmHour,
+			above: tick(func(t *store.Tick) { t.Moves[0].SetAt = 0 }),
+		},
+		{
+			lie: "a schedule moves that is not due", fails: rightRows, text: calmHour,
+			above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+				n, now, err := s.Schedules(ctx, "", dst)
+				return store.Due{N: n, Now: now, Next: now + minute}, err
+			}},
+		},
+		{
+			lie: "a registration is due a minute late", fails: asAsked, text: calmHour,
+			above: put(func(row *store.Schedule) { row.DueAt += minute }),
+		},
+		{
+			lie: "a registration has another anchor", fails: asAsked, text: clockAhead,
+			above: put(func(row *store.Schedule) { row.Anchor -= minute }),
+		},
+		{
+			lie: "a registration leaves out the first boundary", fails: firstOfGrid, text: calmHour,
+			above: put(func(row *store.Schedule) { row.Cursor, row.DueAt = row.Cursor+minute, row.DueAt+minute }),
+		},
+		{
+			lie: "a repair changes an option", fails: repairs, text: clockAhead,
+			above: put(func(row *store.Schedule) { row.Priority++ }),
+		},
+		{
+			lie: "a row is repaired that no clock spoilt", fails: repairs, text: clockAhead,
+			above: listed(func(row *store.Schedule, now store.Instant) { row.Cursor, row.SetAt = now+60*minute, now+60*minute }),
+		},
+		{
+			lie: "a hold that a clock spoilt is not repaired", fails: liveness, text: heldAhead,
+			above: listed(func(row *store.Schedule, _ store.Instant) { row.Hold = nil }),
 		},
 		{
 			lie: "a registration leaves out an option", fails: asAsked, text: calmHour,
@@ -358,6 +406,30 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}},
 		},
 		{
+			lie: "a handler gets another payload", fails: rightJob, text: calmHour,
+			above: claim(func(j *store.Job) { j.Payload = []byte("of another") }),
+		},
+		{
+			lie: "a job is retried later than its curve", fails: rightEnding, text: failingJobs,
+			above: settle(func(s *store.Settle) { s.DelayMS = 2*minute + 1 }),
+		},
+		{
+			lie: "a job is retried sooner than its curve", fails: rightEnding, text: failingJobs,
+			above: settle(func(s *store.Settle) { s.DelayMS = minute - 1 }),
+		},
+		{
+			lie: "a job dies that has an attempt left", fails: rightEnding, text: failingJobs,
+			above: settle(func(s *store.Settle) { s.To = store.Dead }),
+		},
+		{
+			lie: "a job is retried without its error", fails: rightEnding, text: failingJobs,
+			above: settle(func(s *store.Settle) { s.Error = "" }),
+		},
+		{
+			lie: "a failed job is done", fails: rightEnding, text: failingJobs,
+			above: settle(func(s *store.Settle) { s.To = store.Done }),
+		},
+		{
 			lie: "a retried job is handed out before its time", fails: notEarly, text: failingJobs,
 			below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
 				c, err := s.Claim(ctx, queue, "liar", dst)
@@ -477,6 +549,28 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}},
 		},
 		{
+			lie: "a lease is renewed for longer", fails: oneLease, text: calmHour,
+			above: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) { return s.Renew(ctx, l, ttlMS+1) }},
+		},
+		{
+			lie: "a lease is let go", fails: keepsLease, text: calmHour,
+			above: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
+				return granted(l, shownBy(s)), nil
+			}},
+		},
+		{
+			lie: "a clean stop keeps the lease", fails: releases, text: downFor90m,
+			above: liar{release: func(store.Store, store.Lease) (bool, error) { return true, nil }},
+		},
+		{
+			lie: "a term is given again after a restart", fails: termsRise, text: downFor90m,
+			below: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
+				g, err := s.Acquire(ctx, lock, owner, ttlMS)
+				g.Lease.Term = 1
+				return g, err
+			}},
+		},
+		{
 			lie: "nobody gets the lease", fails: oneLease, text: calmHour,
 			below: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (store.Grant, error) {
 				return store.Grant{Now: shownBy(s)}, nil
@@ -558,6 +652,16 @@ func TestChecksHaveTeeth(t *testing.T) {
 			above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
 				due, err := s.Due(ctx, nil)
 				return store.Due{Now: due.Now, Next: store.None}, err
+			}},
+		},
+		{
+			lie: "a boundary is looked at a millisecond late, with nothing in the way", fails: liveness, text: calmHour,
+			above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+				due, err := s.Due(ctx, dst)
+				if due.N > 0 && due.Now == dst[0].DueAt {
+					return store.Due{Now: due.Now, Next: due.Now + 1}, err
+				}
+				return due, err
 			}},
 		},
 		{

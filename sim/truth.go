@@ -102,7 +102,7 @@ func (t *truth) opened(memory *memengine.Store) {
 	if t.w.rig.below != nil {
 		t.Store = t.w.rig.below(memory)
 	}
-	t.lease, t.term = store.Lease{}, 0
+	t.lease = store.Lease{}
 	t.byID = map[store.ScheduleID]*trueSchedule{}
 	for i := range t.schedules {
 		t.schedules[i].known = false
@@ -150,6 +150,15 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 		n.renewed, n.stalled = false, false
 	}
 	return due, nil
+}
+
+// Schedules notes when a process reads them.
+func (t *truth) Schedules(ctx context.Context, from string, dst []store.Schedule) (int, store.Instant, error) {
+	n, now, err := t.Store.Schedules(ctx, from, dst)
+	if by := t.w.acting; err == nil && by != nil && by.reply == faultstore.Pass {
+		by.inspectedAt = now
+	}
+	return n, now, err
 }
 
 // Advance watches [store.Store.Advance]: invariants 1, 2, 3, 6 and 7.
@@ -234,6 +243,13 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		return
 	}
 	name, q := s.row.Name, s.queue
+	if s.row.DueAt > tick.Now {
+		t.w.fail(rightRows, name, "it moved at "+text(tick.Now)+" and is due at "+text(s.row.DueAt))
+	}
+	setAt := s.row.SetAt
+	if move.Cursor != s.row.Cursor {
+		setAt = tick.Now
+	}
 	full := move.Fires > 0 && q.row.Len()+q.incoming+int64(move.Fires) > t.w.queueLimit()
 	t.w.coverage.sometimes(queueFull, full)
 	if full != (move.Outcome == store.Full) {
@@ -266,8 +282,9 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		}
 		return
 	}
-	if move.Cursor != next || move.DueAt != next {
-		t.w.fail(movesOn, name, fmt.Sprintf("at %s the cursor became %s and due-at %s", text(tick.Now), text(move.Cursor), text(move.DueAt)))
+	if move.Cursor != next || move.DueAt != next || move.SetAt != setAt {
+		t.w.fail(movesOn, name, fmt.Sprintf("at %s the cursor became %s and due-at %s, set at %s",
+			text(tick.Now), text(move.Cursor), text(move.DueAt), text(move.SetAt)))
 	}
 }
 

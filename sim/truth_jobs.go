@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -231,6 +232,19 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	t.doom(row.ID, j)
 }
 
+// checkJob checks the job that a handler gets (T2).
+func (t *truth) checkJob(job *tickonce.Job, q *trueQueue) {
+	j := t.jobs[store.JobID(job.ID)]
+	if j == nil {
+		return // it has ended on the way here
+	}
+	if j.queue != q || job.Queue != q.row.Name || job.Schedule != j.schedule.scenario.Name || job.Boundary != timeOf(j.boundary) ||
+		!bytes.Equal(job.Payload, j.payload) || job.MaxAttempts != int(j.stamps.MaxAttempts) || job.Attempt > int(j.attempts) ||
+		job.Attempt == int(j.attempts) && j.claimed && job.Deadline.After(timeOf(j.deadline)) {
+		t.w.fail(rightJob, job.Schedule, fmt.Sprintf("%s reached its handler as %+v", jobOf(j.boundary), job))
+	}
+}
+
 // bury lets the jobs of the queue die that are doomed at now, at most as many
 // as one claim buries, and answers how many.
 func (t *truth) bury(q *trueQueue, now store.Instant) int {
@@ -308,6 +322,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.digest.Int(tagSettle, j.schedule.index)
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	t.w.digest.Int(tagSettle, int64(s.To))
+	t.checkEnding(j, s)
 	q := j.queue
 	switch s.To {
 	case store.Done:
@@ -319,7 +334,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 		t.die(s.Job, failed)
 	default:
 		if j.attempts >= j.stamps.MaxAttempts {
-			t.w.fail(attemptsHeld, j.schedule.row.Name, jobOf(j.boundary)+" is tried again after its last attempt")
+			t.w.fail(attemptsHeld, j.schedule.scenario.Name, jobOf(j.boundary)+" is tried again after its last attempt")
 		}
 		*j.state()--
 		j.claimed, j.runAt = false, now.Add(s.DelayMS)
@@ -330,8 +345,35 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	}
 }
 
+// checkEnding checks that the job ends as its handler did, or is tried again
+// within the bounds of its curve (QU6).
+func (t *truth) checkEnding(j *trueJob, s *store.Settle) {
+	right := s.To == store.Done
+	if t.w.intent.ends == fails {
+		if right = s.Error == errHandler.Error(); j.attempts >= j.stamps.MaxAttempts {
+			right = right && s.To == store.Dead
+		} else {
+			most := backoffMS(j.stamps.BaseBackoffMS, j.attempts)
+			right = right && s.To == store.Pending && most/2 <= s.DelayMS && s.DelayMS <= most
+		}
+	}
+	if !right {
+		t.w.fail(rightEnding, j.schedule.scenario.Name, fmt.Sprintf("%s, at attempt %d of %d, was settled as %+v",
+			jobOf(j.boundary), j.attempts, j.stamps.MaxAttempts, *s))
+	}
+}
+
+// backoffMS is the longest delay after the attempt.
+func backoffMS(base int64, attempt int32) int64 {
+	const most = 3_600_000
+	for ; attempt > 1 && base < most; attempt-- {
+		base *= 2
+	}
+	return min(base, most)
+}
+
 // Extend watches [store.Store.Extend]: the live token alone moves the deadline,
-// and to now plus what was asked for (QU8).
+// and to now plus the visibility, which is what handlers ask for (QU8).
 func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.Instant) (store.Instant, error) {
 	now, err := t.Store.Extend(ctx, extends, out)
 	if err != nil {
@@ -342,7 +384,7 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 		j, want := t.jobs[e.Job], store.None
 		held := j != nil && j.held(e.Attempt, now)
 		if held {
-			want = now.Add(e.ForMS)
+			want = now.Add(j.stamps.VisibilityMS)
 		}
 		if out[i] != want {
 			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d answered %d, not %d; its claim holds: %v", e.Attempt, out[i], want, held))

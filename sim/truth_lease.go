@@ -47,6 +47,11 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 		t.w.fail(oneLease, "", fmt.Sprintf("%s got another lease than it holds", owner))
 	case !live && term <= t.term:
 		t.w.fail(termsRise, "", fmt.Sprintf("term %d was given after term %d", term, t.term))
+	case !live && t.w.now > t.w.calm():
+		t.w.fail(keepsLease, "", fmt.Sprintf("%s got the lease that %s let go, with no fault to blame", owner, t.leader))
+	}
+	if !live || t.lease.Owner != owner {
+		t.checkSpan(grant, ttlMS)
 	}
 	t.w.coverage.sometimes(leaderChanged, t.leader != "" && t.leader != owner)
 	t.w.coverage.sometimes(leaseLapsed, t.leader == owner && term != t.lease.Term)
@@ -54,10 +59,18 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	t.w.digest.Int(tagLease, int64(term))
 	t.w.digest.Text(tagLease, owner)
 	if n := t.w.acting; n.reply == faultstore.Pass {
-		n.leads, n.renewed, n.midTick = true, true, false
+		n.leads, n.term, n.renewed, n.midTick = true, term, true, false
 		t.w.coverage.sometimes(twoLeaders, t.w.leaders() > 1)
 	}
 	return grant, nil
+}
+
+// checkSpan checks that a lease was asked for, and granted, for as long as the
+// engine is told to.
+func (t *truth) checkSpan(grant store.Grant, ttlMS int64) {
+	if l := grant.Lease; ttlMS != t.w.leaseMS() || l.TTLMS != ttlMS || l.ExpiresAt != grant.Now.Add(ttlMS) {
+		t.w.fail(oneLease, "", fmt.Sprintf("a lease of %d ms was asked for at %s, and %+v granted", ttlMS, text(grant.Now), l))
+	}
 }
 
 // leaders is how many processes believe to lead.
@@ -82,6 +95,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, the lease is %+v", l.Owner, grant.OK, t.lease))
 	}
 	if grant.OK {
+		t.checkSpan(grant, ttlMS)
 		t.lease = grant.Lease
 	}
 	t.w.coverage.sometimes(lateRenewalRefused, !grant.OK && t.w.flying != nil && t.w.flying.thereMS > 0)

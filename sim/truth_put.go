@@ -8,11 +8,12 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
-// intent is what the operation under way is to make of a schedule; zero: the
-// runner's repair of what a wrong clock did (T11).
+// intent is what the operation under way is to make of a schedule or a job;
+// zero: the runner's repair of what a wrong clock did (T11).
 type intent struct {
 	edit FaultKind // FaultEditAdd for every registration
 	as   *Schedule // of a registration
+	ends ending    // of a settlement
 }
 
 // Commit watches [store.Store.Commit].
@@ -72,13 +73,16 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Instant) {
 	as, w := t.w.intent.as, t.w
 	anew := t.byID[row.ID] == nil
+	from, to := w.read(now)
 	switch {
 	case s.known && anew != w.beginsAnew(s, row):
 		w.fail(keepsGrid, row.Name, fmt.Sprintf("at %s it began anew: %v, from the boundary of %s", text(now), anew, text(row.Cursor)))
-	case anew && row.Cursor <= w.since(now):
+	case anew && row.Cursor <= from:
 		w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
 	case anew && !onGrid(row, row.Cursor):
 		w.fail(onGridOnly, row.Name, "its cursor "+text(row.Cursor)+" is no boundary")
+	case anew && (row.SetAt < from || to < row.SetAt || row.Cursor != boundaryAfter(row, row.SetAt)):
+		w.fail(firstOfGrid, row.Name, fmt.Sprintf("at %s it began with the boundary of %s, set at %s", text(now), text(row.Cursor), text(row.SetAt)))
 	case !anew && (row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor):
 		w.fail(firesOnce, row.Name, "its cursor moved from "+text(s.row.Cursor)+" to "+text(row.Cursor)+" without a tick")
 	}
@@ -88,9 +92,10 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	}
 	switch {
 	case as == nil:
-	case row.Paused != pause || row.Hold != nil || (row.DueAt == store.None) != (pause != store.Active):
+		t.repaired(s, row, anew, from)
+	case row.Paused != pause || row.Hold != nil || row.DueAt != dueAt(row):
 		w.fail(asAsked, row.Name, fmt.Sprintf("its registration left it paused by %d, due at %s", row.Paused, text(row.DueAt)))
-	case !asWanted(row, as):
+	case !asWanted(row, as) || anew && row.Anchor != anchorOf(as) && (anchorOf(as) != store.None || row.Anchor != row.SetAt):
 		w.fail(asAsked, row.Name, "its row is not what was registered")
 	case row.CatchUp != w.policyOf(as):
 		w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, w.policyOf(as)))
@@ -106,6 +111,32 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		}
 	}
 	t.byID[row.ID] = s
+}
+
+// dueAt is when a row is due that is not held.
+func dueAt(row *store.Schedule) store.Instant {
+	if row.Paused != store.Active {
+		return store.None
+	}
+	return row.Cursor
+}
+
+// repaired checks a repair by a runner that read the row at: of a hold that
+// ends at once, or of a cursor that begins anew. Each was set by a clock that
+// was ahead, and nothing else changes (T11, Q3).
+func (t *truth) repaired(s *trueSchedule, row *store.Schedule, anew bool, at store.Instant) {
+	was := &s.row
+	ahead := was.Hold != nil && was.DueAt > at.Add(heldMS)
+	want := *was
+	want.Rev, want.DueAt = row.Rev, at
+	if anew {
+		ahead = was.SetAt > at && int64(was.Cursor-at) > 2*s.interval
+		want.ID, want.Anchor, want.Cursor, want.SetAt, want.Hold = row.ID, row.Anchor, row.Cursor, row.SetAt, nil
+		want.DueAt = dueAt(row)
+	}
+	if !t.w.orphaned() && (!ahead || !sameRow(row, &want)) {
+		t.w.fail(repairs, row.Name, fmt.Sprintf("read at %s, %+v was repaired to %+v", text(at), *was, *row))
+	}
 }
 
 // beginsAnew reports whether the row has to be another incarnation of s: of a
@@ -156,6 +187,9 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule) {
 	want := s.row
 	want.Rev, want.Paused, want.Hold = row.Rev, store.Active, nil
 	missed := int64(0)
+	if from, to := t.w.read(row.SetAt); row.SetAt != s.row.SetAt && (row.SetAt < from || to < row.SetAt) {
+		t.w.fail(pauses, row.Name, "its resume was decided at "+text(row.SetAt))
+	}
 	if first := s.first(); !s.undecidable() && first <= row.SetAt {
 		want.Cursor, want.SetAt = s.after(row.SetAt), row.SetAt
 		missed = int64(want.Cursor-first) / s.interval

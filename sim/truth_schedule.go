@@ -82,11 +82,21 @@ func onGrid(row *store.Schedule, t store.Instant) bool {
 
 // after is the first boundary after the instant.
 func (s *trueSchedule) after(t store.Instant) store.Instant {
-	if t < s.row.Anchor {
-		return s.row.Anchor
+	return after(s.row.Anchor, s.interval, t)
+}
+
+func after(anchor store.Instant, intervalMS int64, t store.Instant) store.Instant {
+	if t < anchor {
+		return anchor
 	}
-	every := store.Instant(s.interval)
-	return t - (t-s.row.Anchor)%every + every
+	every := store.Instant(intervalMS)
+	return t - (t-anchor)%every + every
+}
+
+// boundaryAfter is the row's first boundary after the instant; the row's spec
+// parses.
+func boundaryAfter(row *store.Schedule, t store.Instant) store.Instant {
+	return after(row.Anchor, intervalOf(row.Spec), t)
 }
 
 // first is the boundary that the cursor stands for: a row that was tampered

@@ -31,6 +31,7 @@ type worker struct {
 
 	state  workerState
 	wakes  store.Instant // while it sleeps; None: only if it is woken
+	woken  store.Instant // while it asks: when it was to be woken meanwhile
 	idle   store.Instant // since when it has nothing to do, while it asks and sleeps
 	job    *tickonce.Job // while it works
 	ends   ending        // how its handler does
@@ -103,6 +104,7 @@ func (w *worker) claim() {
 	case job == nil:
 		w.goOn(asks, world.now)
 	default:
+		world.truth.checkJob(job, w.queue)
 		var takes time.Duration
 		takes, w.ends = world.handle(job)
 		w.job, w.unsure = job, false
@@ -158,10 +160,13 @@ func (w *worker) end() {
 
 // ask asks until when there is nothing to claim.
 func (w *worker) ask() {
+	w.woken = store.None
 	at, some, err := w.node.engine.NextClaimAt(ctx, w.queue.row.Name)
 	switch {
 	case err != nil:
 		w.failed(err)
+	case w.woken != store.None: // what it was told is old
+		w.goOn(sleeps, max(w.woken, w.node.w.now))
 	case some:
 		w.goOn(sleeps, w.node.w.whenShown(store.Instant(at.UnixMilli())))
 	default:
@@ -172,7 +177,7 @@ func (w *worker) ask() {
 // settle ends the claim when the handler has returned. A failed call is made
 // again: the claim's token makes that safe.
 func (w *worker) settle() {
-	err := w.ends.settle(w.job)
+	err := w.node.w.settle(w.job, w.ends)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	if w.ends == succeeds && !w.unsure {
 		w.node.w.coverage.sometimes(ackRefused, lost)
@@ -185,12 +190,16 @@ func (w *worker) settle() {
 	w.free()
 }
 
-// settle tells the engine how the handler ended.
-func (e ending) settle(job *tickonce.Job) error {
-	if e == fails {
-		return job.Retry(ctx, errHandler)
+// settle tells the engine how the handler of the job ended.
+func (w *world) settle(job *tickonce.Job, ends ending) (err error) {
+	w.intent = intent{ends: ends}
+	if ends == fails {
+		err = job.Retry(ctx, errHandler)
+	} else {
+		err = job.Ack(ctx)
 	}
-	return job.Ack(ctx)
+	w.intent = intent{}
+	return err
 }
 
 // failed makes the call again later.
@@ -209,9 +218,12 @@ func (w *worker) check(err error) {
 	}
 }
 
-// wake makes a sleeping worker claim at t, or sooner.
+// wake makes a worker that sleeps, or is about to, claim at t, or sooner.
 func (w *worker) wake(t store.Instant) {
-	if w.state == sleeps && t < w.wakes {
+	switch {
+	case w.state == asks:
+		w.woken = min(w.woken, t)
+	case w.state == sleeps && t < w.wakes:
 		w.goOn(sleeps, t)
 	}
 }
