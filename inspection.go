@@ -11,6 +11,16 @@ func (r *Runner) startInspection() {
 	r.inspecting, r.inspected, r.reported = true, "", ""
 }
 
+// inspectAfterOthers has the schedules inspected by a runner that leads again
+// and may not have seen what clock others led by: terms are one sequence, so
+// that nobody was between two that follow on each other (LK6).
+func (r *Runner) inspectAfterOthers() {
+	if !r.inspecting {
+		r.low = r.now
+	}
+	r.startInspection()
+}
+
 // inspectedPage moves on to the next page, or ends the inspection.
 func (r *Runner) inspectedPage() {
 	if r.page < len(r.rows) {

@@ -37,6 +37,7 @@ type Runner struct {
 	phase phase
 	lease store.Lease // zero while the runner surely does not lead
 	term  store.Term  // of the latest lease, until another is seen to lead
+	led   store.Term  // of the latest lease
 	err   error       // of the end
 
 	now      store.Instant // the store's latest reading
@@ -244,7 +245,10 @@ func (r *Runner) contend(ctx context.Context) {
 	if r.term != 0 && r.term != grant.Lease.Term {
 		r.emit(Event{Kind: EventLeaseLapsed})
 	}
-	r.lease, r.term = grant.Lease, grant.Lease.Term
+	if term := grant.Lease.Term; r.led != 0 && term != r.led && term != r.led+1 {
+		r.inspectAfterOthers()
+	}
+	r.lease, r.term, r.led = grant.Lease, grant.Lease.Term, grant.Lease.Term
 	if !r.standing {
 		r.emit(Event{Kind: EventLeading})
 	}

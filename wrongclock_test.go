@@ -214,6 +214,24 @@ func TestT11AnAnchorAYearAheadIsNotReported(t *testing.T) {
 
 // A rearmed schedule is a new incarnation, so that an instant that the wrong
 // clock used can fire again, and no plan of the old one is written.
+// Another has led for a moment, by a clock that was ahead then. The runner that
+// leads again has seen nothing of it but that terms are missing.
+func TestT11ARunnerThatLeadsAfterAnotherInspects(t *testing.T) {
+	c := tickonce.Config{StandBy: true, ClockRepair: tickonce.RepairRearm}
+	onEachStore(t, c, func(t *testing.T, r *rig) {
+		r.schedule("s", "@every 10m", tickonce.ScheduleOptions{})
+		require.Equal(t, []time.Duration{10 * time.Minute}, r.tick(10*time.Minute).fired("s"))
+		r.at(8 * time.Hour)
+		r.steal("b")
+		r.tamper("s", func(row *store.Schedule) {
+			row.Cursor, row.DueAt = instant(8*time.Hour+10*time.Minute), instant(8*time.Hour+10*time.Minute)
+			row.SetAt = instant(8 * time.Hour)
+		})
+		require.Len(t, of(tickonce.EventCursorAhead, r.tick(11*time.Minute).events), 1)
+		require.Equal(t, instant(20*time.Minute), r.row("s").Cursor)
+	})
+}
+
 func TestT11S6RearmStartsANewIncarnation(t *testing.T) {
 	onEachStore(t, tickonce.Config{ClockRepair: tickonce.RepairRearm}, func(t *testing.T, r *rig) {
 		r.schedule("s", "@every 10m", tickonce.ScheduleOptions{Priority: 3})

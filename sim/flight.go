@@ -182,10 +182,10 @@ func (w *world) roundsBefore(n *node) int64 {
 // since it began, and at whatever a clock showed that was turned meanwhile.
 func (w *world) read(now store.Instant) (from, to store.Instant) {
 	switch f := w.flying; {
+	case w.intent == intent{} && !w.orphaned():
+		return w.acting.inspectedAt, w.acting.inspectedAt
 	case w.orphaned() || f != nil && f.turns != w.turns:
 		return store.MinInstant, store.MaxInstant
-	case w.intent == intent{}:
-		return w.acting.inspectedAt, w.acting.inspectedAt
 	case f != nil:
 		return f.began, now
 	default:

@@ -69,13 +69,11 @@ func (w *world) judgeLiveness() {
 		case s.removed:
 		case !s.known:
 			w.failLate(s.scenario.Name, "its registration", w.late(store.MinInstant, w.quiet, w.bound()))
-		case w.isLost(s):
-			w.fail(liveness, s.row.Name, "its cursor was left at "+text(s.row.Cursor)+" by a clock that was ahead")
-		case s.row.Hold != nil && s.row.Paused == store.Active && s.row.DueAt > w.shown().Add(heldMS+slackMS) && s.row.DueAt != store.None && !leaderless:
-			w.fail(liveness, s.row.Name, "it is held until "+text(s.row.DueAt)+" by a clock that was ahead")
-		case s.row.DueAt > w.shown():
+		case w.leftAhead(s) == "" && s.row.DueAt > w.shown():
 		case leaderless && !w.scenario.Engine.StandBy:
 			w.excuse(noRunner, noRunner)
+		case w.leftAhead(s) != "":
+			w.fail(liveness, s.row.Name, w.leftAhead(s)+" by a clock that was ahead")
 		default:
 			w.passes(s)
 		}
@@ -85,11 +83,20 @@ func (w *world) judgeLiveness() {
 	}
 }
 
-// isLost reports whether a clock that was ahead has set the cursor, and nobody
-// has repaired it, as is asked for (T11).
-func (w *world) isLost(s *trueSchedule) bool {
+// leftAhead says what of the row a clock that was ahead has set and nobody has
+// repaired: the end of a hold (Q3) or, where that is asked for, the cursor
+// (T11).
+func (w *world) leftAhead(s *trueSchedule) string {
+	held := s.row.Hold != nil && s.row.Paused == store.Active && s.row.DueAt != store.None
 	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario) && !s.tampered
-	return ahead && w.scenario.Engine.ClockRepair == RepairRearm
+	switch {
+	case held && s.row.DueAt > w.shown().Add(heldMS+slackMS):
+		return "it is held until " + text(s.row.DueAt)
+	case ahead && w.scenario.Engine.ClockRepair == RepairRearm:
+		return "its cursor was left at " + text(s.row.Cursor)
+	default:
+		return ""
+	}
 }
 
 // anchorOf is where the schedule is anchored by its scenario.

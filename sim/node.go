@@ -236,7 +236,7 @@ func (n *node) step() {
 	switch {
 	case report.Err != nil:
 		n.failures++
-	case rests || n.held:
+	case n.leads && (n.held || rests && report.Phase != ""):
 		n.failures = 0
 	}
 	if report.Phase == tickonce.PhaseRenew {
