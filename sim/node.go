@@ -38,6 +38,7 @@ type node struct {
 	reply       faultstore.Verdict // what becomes of the call under way
 	leads       bool               // it was granted the lease, and not refused since
 	term        store.Term         // of the latest grant
+	refused     bool               // its latest call for the lease was, since another led
 	held        bool               // in this step a tick of it was written
 	renewed     bool               // it was granted the lease, or again, since it last looked for due rows
 	midTick     bool               // after that it has read due rows, and it has not written yet
@@ -108,7 +109,7 @@ func (n *node) start() {
 func (n *node) boot() {
 	n.lives++
 	n.owner = fmt.Sprintf("process-%d.%d", n.index+1, n.lives)
-	n.up, n.registered, n.failures, n.renewalLost = true, 0, 0, false
+	n.up, n.registered, n.failures, n.renewalLost, n.refused = true, 0, 0, false, false
 	n.w.digest.Int(tagNode, int64(n.index))
 	calls := faultstore.New(n.w.truth, n.fate)
 	calls.Before, calls.After = n.sends, n.receives
@@ -290,7 +291,7 @@ func (n *node) ended(err error) {
 	case err == nil:
 		why = "without being stopped"
 	case errors.Is(err, tickonce.ErrLeadershipLost):
-		if !n.w.truth.ledByOther(n) {
+		if !n.refused {
 			why = "although no other leads"
 		}
 	case n.failures <= retries:

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
@@ -20,11 +19,6 @@ func (t *truth) holds(l store.Lease) bool {
 	return t.live() && t.lease.Owner == l.Owner && t.lease.Term == l.Term
 }
 
-// ledByOther reports whether a runner of another life or process leads.
-func (t *truth) ledByOther(n *node) bool {
-	return t.live() && !strings.HasPrefix(t.lease.Owner, n.owner+"/")
-}
-
 // Acquire watches [store.Store.Acquire] of the scheduler's lock (invariant 6).
 func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (store.Grant, error) {
 	live := t.live()
@@ -32,7 +26,8 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	if err != nil {
 		return grant, err
 	}
-	term := grant.Lease.Term
+	term, by := grant.Lease.Term, t.w.acting
+	by.refused = !grant.OK && by.reply == faultstore.Pass
 	switch {
 	case !grant.OK:
 		if !live || t.lease.Owner == owner {

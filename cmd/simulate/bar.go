@@ -53,6 +53,15 @@ func (b *bar) set(r *sim.SweepResult) {
 	}
 }
 
+// say tells something beside the bar.
+func (b *bar) say(text string) {
+	if b.writer != nil {
+		b.writer.Log("%s", text)
+		return
+	}
+	fmt.Fprintln(b.to, text)
+}
+
 // stop takes the bar away.
 func (b *bar) stop() {
 	if b.writer == nil {

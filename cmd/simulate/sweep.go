@@ -67,9 +67,11 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program
-
 	bar := newBar(c.stderr, int64(c.seeds.Count()))
+	defer context.AfterFunc(ctx, func() {
+		stop() // a second interrupt ends the program
+		bar.say("interrupted: the runs under way end first; interrupt again to end at once")
+	})()
 	begin := time.Now()
 	r := &sweepReport{command: c, file: path}
 	r.SweepResult, r.rest = c.sweep(ctx, scenario, bar.set)

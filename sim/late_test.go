@@ -47,3 +47,31 @@ during 12m..18m store slow op=schedules late=reply takes=20s..30s
 	require.Positive(t, r.Faults[1].Effect)
 	require.Positive(t, r.Schedules[0].FiredByRepair)
 }
+
+// While its clock stands in the pause before a retry, a runner is stepped and
+// makes no call: that ends no tick.
+func TestR1APauseBeforeARetryIsNoSuccess(t *testing.T) {
+	r := passes(t, `simulate v1
+engine   runners=2
+run      1h quiet-after=40m
+schedule a every=1m queue=q
+during 9m59s..12m store error-burst runner=1 applied=no op=renew
+during 10m50ms..11m clock-freeze runner=1
+`)
+	require.EqualValues(t, 4, r.Faults[0].Effect)
+	require.NotEmpty(t, r.Excused)
+}
+
+// A refusal comes so late that by then nobody leads any more.
+func TestI8ARefusalMayComeLate(t *testing.T) {
+	r := passes(t, `simulate v1
+engine   runners=2
+run      1h quiet-after=40m
+schedule a every=1m queue=q
+at 9m    down runner=2 for=1m
+at 10m10s down runner=1 for=5m
+during 9m30s..11m store slow runner=2 op=acquire late=reply takes=30s
+`)
+	require.EqualValues(t, 1, r.Faults[2].Effect)
+	require.NotEmpty(t, r.Excused)
+}
