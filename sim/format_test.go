@@ -266,6 +266,8 @@ func TestValidate(t *testing.T) {
 	}
 	s := good()
 	require.NoError(t, s.Validate())
+	s.Schedules, s.Expect = nil, nil
+	require.EqualError(t, s.Validate(), "scenario:4:1: found the end of the scenario, want a line: schedule NAME every=SPEC queue=NAME")
 	for name, c := range map[string]struct {
 		spoil func(*Scenario)
 		want  string

@@ -32,7 +32,7 @@ func (m *Mistake) Error() string {
 	if m.Hint != "" {
 		text += "; " + m.Hint
 	}
-	if m.File == "" {
+	if m.File == "" && m.Source != "" {
 		text += fmt.Sprintf("; the line is %#q", m.Source)
 	}
 	return text

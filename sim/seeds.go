@@ -11,7 +11,8 @@ import (
 // MaxSeeds is how many seeds one sweep may have.
 const MaxSeeds = 1_000_000_000
 
-// Seeds is a range of seeds, both ends included.
+// Seeds is a range of seeds, both ends included. The zero value is the seed 0
+// alone.
 type Seeds struct{ First, Last uint64 }
 
 // Count is how many seeds there are; at most [MaxSeeds] in a valid range.
