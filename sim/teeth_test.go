@@ -258,6 +258,15 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}),
 		},
 		{
+			lie: "a resume leaves everything as it was", fails: pauses, text: pausedHour,
+			below: put(func(row *store.Schedule) {
+				if row.ID != 0 && row.Paused == store.Active {
+					first := row.Anchor + 11*minute
+					row.Cursor, row.DueAt, row.SetAt = first, first, first-minute
+				}
+			}),
+		},
+		{
 			lie: "a resume lets the missed fire", fails: pauses, text: pausedHour,
 			below: put(func(row *store.Schedule) {
 				if row.ID != 0 && row.Paused == store.Active {

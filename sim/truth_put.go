@@ -61,7 +61,7 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	case FaultEditPause:
 		t.paused(s, row)
 	case FaultEditResume:
-		t.resumed(s, row)
+		t.resumed(s, row, now)
 	default:
 		t.registered(s, row, now)
 	}
@@ -183,15 +183,20 @@ func (t *truth) paused(s *trueSchedule, row *store.Schedule) {
 
 // resumed checks a resume, and counts what it drops: the boundaries that came
 // due meanwhile are skipped, all of them and no other (S7).
-func (t *truth) resumed(s *trueSchedule, row *store.Schedule) {
+func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant) {
 	want := s.row
 	want.Rev, want.Paused, want.Hold = row.Rev, store.Active, nil
 	missed := int64(0)
-	if from, to := t.w.read(row.SetAt); row.SetAt != s.row.SetAt && (row.SetAt < from || to < row.SetAt) {
-		t.w.fail(pauses, row.Name, "its resume was decided at "+text(row.SetAt))
+	from, to := t.w.read(now)
+	decided := row.SetAt
+	switch {
+	case decided == s.row.SetAt:
+		decided = from
+	case decided < from || to < decided:
+		t.w.fail(pauses, row.Name, "its resume was decided at "+text(decided))
 	}
-	if first := s.first(); !s.undecidable() && first <= row.SetAt {
-		want.Cursor, want.SetAt = s.after(row.SetAt), row.SetAt
+	if first := s.first(); !s.undecidable() && first <= decided {
+		want.Cursor, want.SetAt = s.after(decided), decided
 		missed = int64(want.Cursor-first) / s.interval
 		t.w.charge(s, first, want.Cursor, dropped)
 		s.charged = max(s.charged, want.Cursor)
