@@ -241,7 +241,8 @@ func (t *truth) checkJob(job *tickonce.Job, q *trueQueue) {
 	if j.queue != q || job.Queue != q.row.Name || job.Schedule != j.schedule.scenario.Name || job.Boundary != timeOf(j.boundary) ||
 		!bytes.Equal(job.Payload, j.payload) || job.MaxAttempts != int(j.stamps.MaxAttempts) || job.Attempt > int(j.attempts) ||
 		job.Attempt == int(j.attempts) && j.claimed && job.Deadline.After(timeOf(j.deadline)) {
-		t.w.fail(rightJob, job.Schedule, fmt.Sprintf("%s reached its handler as %+v", jobOf(j.boundary), job))
+		t.w.fail(rightJob, job.Schedule, fmt.Sprintf("%s reached its handler as one of %q and queue %q, boundary %s, attempt %d of %d until %s, with %d bytes",
+			jobOf(j.boundary), job.Schedule, job.Queue, job.Boundary, job.Attempt, job.MaxAttempts, job.Deadline, len(job.Payload)))
 	}
 }
 

@@ -135,7 +135,8 @@ func (t *truth) repaired(s *trueSchedule, row *store.Schedule, anew bool, at sto
 		want.DueAt = dueAt(row)
 	}
 	if !t.w.orphaned() && (!ahead || !sameRow(row, &want)) {
-		t.w.fail(repairs, row.Name, fmt.Sprintf("read at %s, %+v was repaired to %+v", text(at), *was, *row))
+		t.w.fail(repairs, row.Name, fmt.Sprintf("read at %s with the cursor %s, set at %s, due at %s, it was repaired, to %s",
+			text(at), text(was.Cursor), text(was.SetAt), text(was.DueAt), unlike(row, was)))
 	}
 }
 
@@ -177,7 +178,7 @@ func (t *truth) paused(s *trueSchedule, row *store.Schedule) {
 	want := s.row
 	want.Rev, want.Paused, want.DueAt = row.Rev, store.PausedByUser, store.None
 	if !sameRow(row, &want) {
-		t.w.fail(pauses, row.Name, fmt.Sprintf("its pause left %+v of %+v", *row, s.row))
+		t.w.fail(pauses, row.Name, "its pause left "+unlike(row, &want))
 	}
 }
 
@@ -203,7 +204,7 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 	}
 	want.DueAt = want.Cursor
 	if !sameRow(row, &want) {
-		t.w.fail(pauses, row.Name, fmt.Sprintf("its resume left %+v of %+v", *row, s.row))
+		t.w.fail(pauses, row.Name, "its resume left "+unlike(row, &want))
 	}
 	s.pauseSkips += missed
 	t.w.coverage.sometimes(skipped, missed > 0)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"time"
 
@@ -208,6 +209,38 @@ func sameRow(a, b *store.Schedule) bool {
 		bytes.Equal(a.Payload, b.Payload) && a.Stamps == b.Stamps && a.ExpiresMS == b.ExpiresMS && a.CatchUp == b.CatchUp &&
 		a.Anchor == b.Anchor && a.Cursor == b.Cursor && a.DueAt == b.DueAt && a.SetAt == b.SetAt &&
 		a.Priority == b.Priority && a.Paused == b.Paused && sameHold
+}
+
+// unlike says in which fields a row is not the one that it should be.
+func unlike(row, want *store.Schedule) string {
+	var list []string
+	note := func(field string, has, wants any) {
+		if has != wants {
+			list = append(list, fmt.Sprintf("%s %v, not %v", field, has, wants))
+		}
+	}
+	held := func(h *store.Hold) store.Hold {
+		if h == nil {
+			return store.Hold{}
+		}
+		return *h
+	}
+	note("id", row.ID, want.ID)
+	note("rev", row.Rev, want.Rev)
+	note("spec", row.Spec, want.Spec)
+	note("queue", row.Queue, want.Queue)
+	note("payload", shown(string(row.Payload)), shown(string(want.Payload)))
+	note("stamps", row.Stamps, want.Stamps)
+	note("expires in ms", row.ExpiresMS, want.ExpiresMS)
+	note("policy", row.CatchUp, want.CatchUp)
+	note("anchor", text(row.Anchor), text(want.Anchor))
+	note("cursor", text(row.Cursor), text(want.Cursor))
+	note("due-at", text(row.DueAt), text(want.DueAt))
+	note("set-at", text(row.SetAt), text(want.SetAt))
+	note("priority", row.Priority, want.Priority)
+	note("pause", row.Paused, want.Paused)
+	note("hold", held(row.Hold), held(want.Hold))
+	return strings.Join(list, "; ")
 }
 
 // eachSchedule reads all schedules of the store in name order.
