@@ -178,3 +178,79 @@ func shownBy(s store.Store) store.Instant {
 	_, now, _ := s.Schedules(ctx, "", nil)
 	return now
 }
+
+// The scenarios in which lies are told, and in which the honest store passes.
+const (
+	calmHour = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q handler=ok:1s
+schedule b every=1m queue=q handler=ok:1s
+`
+	oneByOne = `simulate v1
+engine standby=yes batch=1
+run 1h
+schedule a every=1m queue=q
+schedule b every=1m queue=q
+`
+	downFor90m = `simulate v1
+engine standby=yes
+run 4h
+schedule a every=1m queue=q
+schedule b every=7m queue=q catch-up=latest
+at 30m down for=90m30s
+`
+	lapsedLease = `simulate v1
+engine standby=yes
+run 1h
+schedule a every=1m queue=q
+at 10m30s clock-jump by=+5m
+`
+	failingJobs = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1h queue=q handler=fail attempts=2 backoff=2m
+`
+	slowJobs = `simulate v1
+engine standby=yes
+run 2h
+queue q workers=2
+schedule a every=1h queue=q handler=slow visibility=1m
+`
+	beatenJobs = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1h queue=q handler=slow visibility=1m heartbeat=70s
+`
+	pausedHour = `simulate v1
+engine standby=yes
+run 1h
+schedule a every=1m queue=q
+at 10m30s edit pause schedule=a
+at 20m30s edit resume schedule=a
+`
+	doubledAcks = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q handler=ok:1s
+during 10m..20m queue duplicate-ack takes=1s..5m
+`
+	clockAhead = `simulate v1
+engine standby=yes clock-repair=rearm
+run 2h
+schedule a every=1m queue=q anchor=2026-01-01T00:00:00Z
+during 10m..20m clock-jump by=+8h
+`
+	heldAhead = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q
+at 10m tamper schedule=a row=bad-spec
+during 20m30s..30m clock-jump by=+8h
+`
+	twoRunners = `simulate v1
+engine standby=yes runners=2
+run 30m
+schedule a every=1m queue=q
+`
+)
