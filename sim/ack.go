@@ -68,6 +68,9 @@ func (w *world) receive(index int32) {
 	switch {
 	case a.duplicate:
 		w.coverage.sometimes(duplicateAckRefused, lost)
+		if lost && before != nil {
+			w.checked[aSecondAck]++
+		}
 		if lost && w.truth.changedSince(before) {
 			w.fail(staleToken, a.job.Schedule, jobOf(store.Instant(a.job.Boundary.UnixMilli()))+": an ack that was refused changed the state")
 		}

@@ -15,6 +15,7 @@ func (t *truth) audit() int64 {
 	rows := int64(0)
 	t.eachSchedule(func(row *store.Schedule) {
 		rows++
+		t.w.checked[anAuditedSchedule]++
 		if !t.isTrue(row) {
 			t.w.fail(rightRows, row.Name, "its row is not as it was written")
 		}
@@ -34,6 +35,7 @@ func (t *truth) audit() int64 {
 }
 
 func (t *truth) auditQueue(q *trueQueue) (rows int64) {
+	t.w.checked[anAuditedQueue]++
 	counted := q.row
 	counted.NextClaimAt = 0
 	has := t.queueRow(q.row.Name)
@@ -46,6 +48,7 @@ func (t *truth) auditQueue(q *trueQueue) (rows int64) {
 	var pending, claimed, dead int64
 	t.eachJob(q, func(row *store.Job) {
 		rows++
+		t.w.checked[anAuditedJob]++
 		if row.State == store.Dead {
 			dead++
 			return

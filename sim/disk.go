@@ -40,6 +40,7 @@ func (w *world) open() {
 	if err != nil {
 		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
 	}
+	w.checked[anOpening]++
 	invalid := recovery.Invalid > 0 // and so its holds may be new
 	if recovery.Torn != "" || invalid && !w.spoilt {
 		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))

@@ -212,6 +212,7 @@ func (f *flight) fateOfOrphan() faultstore.Verdict {
 // receives has the reply come to n. Nobody is there to take it if the process
 // is gone.
 func (n *node) receives(faultstore.Op) {
+	n.w.checked[anAnswer]++
 	f := n.w.flying
 	if f == nil {
 		return

@@ -7,52 +7,101 @@ import (
 	"strings"
 )
 
-// invariant names what must hold at every event, by the number of the list of
-// invariants or by the rule.
-type invariant string
+// invariant is what must hold at every event. The constants are the catalogue, so
+// that one that was never checked shows, too.
+type invariant uint8
 
 const (
-	firesOnce    invariant = "1 fires once"
-	onGridOnly   invariant = "1 on the grid"
-	notEarly     invariant = "1 not early"
-	capHeld      invariant = "2 cap"
-	movesOn      invariant = "2 moves on"
-	oneFate      invariant = "3 one fate"
-	oneState     invariant = "4 one state"
-	attemptsHeld invariant = "4 attempts"
-	conservation invariant = "4 conservation"
-	oneClaim     invariant = "5 one claim"
-	rightJob     invariant = "T2 right job"
-	staleToken   invariant = "5 stale token"
-	oneLease     invariant = "6 one lease"
-	termsRise    invariant = "6 terms rise"
-	fence        invariant = "6 fence"
-	failedWrite  invariant = "7 failed write"
-	exits        invariant = "8 exits"
-	noSpin       invariant = "9 no spin"
-	durability   invariant = "11 durable"
-	liveness     invariant = "13 liveness"
-	asAsked      invariant = "S1 as asked"
-	firstOfGrid  invariant = "S2 first boundary"
-	keepsGrid    invariant = "S5 keeps its grid"
-	pauses       invariant = "S7 pause"
-	rightRows    invariant = "T1 right rows"
-	revGuard     invariant = "T3 guard"
-	fireOrder    invariant = "T10 order"
-	trueReport   invariant = "T12 report"
-	repairs      invariant = "T11 repair"
-	rightPolicy  invariant = "T14 policy"
-	budgetHeld   invariant = "T15 budget"
-	holdsBad     invariant = "Q1 holds bad rows"
-	queueBound   invariant = "Q6 queue bound"
-	holdsStill   invariant = "Q3 hold"
-	renewsFirst  invariant = "R3 renews first"
-	releases     invariant = "L5 releases"
-	keepsLease   invariant = "L7 keeps its lease"
-	rightEnding  invariant = "QU6 right ending"
-	noError      invariant = "no error" // but those of lost calls
-	panicked     invariant = "no panic"
+	firesOnce invariant = iota
+	onGridOnly
+	notEarly
+	capHeld
+	movesOn
+	oneFate
+	oneState
+	attemptsHeld
+	conservation
+	oneClaim
+	rightJob
+	staleToken
+	oneLease
+	termsRise
+	fence
+	failedWrite
+	exits
+	noSpin
+	durability
+	liveness
+	asAsked
+	firstOfGrid
+	keepsGrid
+	pauses
+	rightRows
+	revGuard
+	fireOrder
+	trueReport
+	repairs
+	rightPolicy
+	budgetHeld
+	holdsBad
+	queueBound
+	holdsStill
+	renewsFirst
+	releases
+	keepsLease
+	rightEnding
+	noError
+	panicked
+
+	invariants = iota
 )
+
+// rules has the name of each invariant, by the number of the list of invariants
+// or by the rule, and what it says.
+var rules = [invariants]struct{ name, about string }{
+	firesOnce:    {"1 fires once", "no boundary fires twice, and none that was skipped fires"},
+	onGridOnly:   {"1 on the grid", "only boundaries of a schedule's grid fire"},
+	notEarly:     {"1 not early", "no boundary fires, and no job is handed out, before its time"},
+	capHeld:      {"2 cap", "a tick fires at most 64 boundaries of a schedule"},
+	movesOn:      {"2 moves on", "after a tick the cursor is the first boundary after now"},
+	oneFate:      {"3 one fate", "each boundary that a cursor passes fires or is skipped, as the policy says"},
+	oneState:     {"4 one state", "each job is in one state, the one that the calls come to"},
+	attemptsHeld: {"4 attempts", "each claim is one attempt, and none is beyond the most"},
+	conservation: {"4 conservation", "a queue's counters add up to the jobs that it was given"},
+	oneClaim:     {"5 one claim", "no job is handed out while its claim holds"},
+	rightJob:     {"T2 right job", "a job has what its schedule put into it, at the worker as in the store"},
+	staleToken:   {"5 stale token", "the live token ends or extends a claim, and a stale one changes nothing"},
+	oneLease:     {"6 one lease", "at most one runner holds the lease, for as long as was asked for"},
+	termsRise:    {"6 terms rise", "each new lease has a larger term"},
+	fence:        {"6 fence", "a tick is written if its lease is live, and only then"},
+	failedWrite:  {"7 failed write", "a tick that was refused changes nothing"},
+	exits:        {"8 exits", "a runner ends by a stop, by another's lead or by exhausted retries, and not otherwise"},
+	noSpin:       {"9 no spin", "while the store fails each loop calls it every 5 s at most"},
+	durability:   {"11 durable", "a restart finds the state that was kept"},
+	liveness:     {"13 liveness", "what is due comes in time, once no fault is to blame"},
+	asAsked:      {"S1 as asked", "an operation that answers no error is done as it was asked for"},
+	firstOfGrid:  {"S2 first boundary", "a new grid begins with its first boundary after now"},
+	keepsGrid:    {"S5 keeps its grid", "a registration begins anew if interval or anchor change, and only then"},
+	pauses:       {"S7 pause", "a pause changes nothing else, a resume skips what was missed and no more"},
+	rightRows:    {"T1 right rows", "rows are read as they were written, and those that are due alone"},
+	revGuard:     {"T3 guard", "a row is written if it is as it was read, and only then"},
+	fireOrder:    {"T10 order", "schedules are read, and their boundaries fire, by time and then by name"},
+	trueReport:   {"T12 report", "a runner reports what its tick did"},
+	repairs:      {"T11 repair", "a repair mends what a clock that was ahead did, and nothing else"},
+	rightPolicy:  {"T14 policy", "a schedule is stored with the policy that was asked for"},
+	budgetHeld:   {"T15 budget", "a tick stays within its budget, or fires one schedule alone"},
+	holdsBad:     {"Q1 holds bad rows", "a row that cannot be decided is held, and no other"},
+	queueBound:   {"Q6 queue bound", "a queue takes jobs up to its limit, and no more"},
+	holdsStill:   {"Q3 hold", "a row that is held fires nothing, and keeps its cursor, for a minute"},
+	renewsFirst:  {"R3 renews first", "a tick is written once, after a renewal and a look of its own"},
+	releases:     {"L5 releases", "a clean stop releases the lease"},
+	keepsLease:   {"L7 keeps its lease", "a runner with no fault to blame does not let its lease lapse"},
+	rightEnding:  {"QU6 right ending", "a job ends as its handler did, or is tried again within its curve"},
+	noError:      {"no error", "no call fails but those that a fault loses"},
+	panicked:     {"no panic", "nothing panics"},
+}
+
+func (i invariant) String() string { return rules[i].name }
 
 // panickedIn names the functions under which a recovered panic began, the
 // innermost first, without paths and addresses. The deferred function calls it.

@@ -65,6 +65,7 @@ func (w *world) judgeLiveness() {
 	leaderless := !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.runner != nil })
 	for i := range w.truth.schedules {
 		s := &w.truth.schedules[i]
+		w.checked[aScheduleLeft]++
 		switch {
 		case s.removed:
 		case !s.known:

@@ -197,6 +197,7 @@ func (n *node) stop(goodOrder bool) {
 				sure = false
 			}
 		}
+		n.w.checked[aStop]++
 		n.w.acting, n.reply = n, faultstore.Pass
 		if err := n.runner.Stop(ctx); err != nil {
 			n.w.fail(exits, "", fmt.Sprintf("%s: a clean stop returned %v", n, err))
@@ -283,6 +284,7 @@ func (n *node) sleep(until store.Instant, called bool) {
 
 // ended checks why a runner ended by itself (invariant 8).
 func (n *node) ended(err error) {
+	n.w.checked[anEnd]++
 	n.runner, n.leads, n.midTick = nil, false, false
 	var why string
 	switch {
@@ -312,6 +314,7 @@ func (n *node) fate(op faultstore.Op) faultstore.Verdict {
 		return n.reply
 	}
 	if op.Method == faultstore.Advance {
+		n.w.checked[aTickSent]++
 		if !n.midTick {
 			n.w.fail(renewsFirst, "", fmt.Sprintf("%s writes a tick without a renewal and a look before it", n))
 		}

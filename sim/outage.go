@@ -34,6 +34,7 @@ func (w *world) countCall(fault int, n *node, op faultstore.Op) {
 	if o.life != n.lives {
 		*o = asked{life: n.lives, since: w.now, turns: w.turns, pace: million}
 	}
+	w.checked[aFailedCall]++
 	o.calls++
 	o.pace = max(o.pace, n.clock.last().pace())
 	loops := int64(1 + len(n.workers))

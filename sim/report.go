@@ -21,6 +21,7 @@ type passed struct {
 // each schedule that moved, with its fires and with its skips for each reason,
 // and the job of each fire.
 func (t *truth) checkReport(report *tickonce.Report) {
+	t.w.checked[aReport]++
 	broken := func(p *passed, told any) {
 		t.w.fail(trueReport, p.schedule.row.Name, fmt.Sprintf("%+v was reported, it was %+v", told, p.fates))
 	}

@@ -18,6 +18,7 @@ type Result struct {
 	Schedules []ScheduleResult // in the scenario's order
 	Queues    []QueueResult    // by name
 	Faults    []FaultResult    // in the scenario's order
+	Checks    []Check          // the whole catalogue of invariants, in its own order
 	Failures  []Failure        // invariants broken, in the order of their discovery; at the 100th the run is broken off
 	Unmet     []string         // expectations that were not met: what was expected, what came
 	Excused   []Excuse         // what was stuck and had to be

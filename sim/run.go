@@ -33,7 +33,7 @@ func (w *world) result() *Result {
 	r := &Result{
 		Seed: w.scenario.Engine.Seed, Verdict: w.verdict(), Digest: w.digest,
 		Simulated: time.Duration(w.now-w.start) * time.Millisecond, Events: w.events,
-		Failures: w.failures, Excused: w.excused, Coverage: w.coverage,
+		Checks: w.checks(), Failures: w.failures, Excused: w.excused, Coverage: w.coverage,
 	}
 	for i := range w.truth.schedules {
 		r.Schedules = append(r.Schedules, w.truth.schedules[i].result())
@@ -90,7 +90,7 @@ func (r *Result) meets(e Expect) (met bool, got string) {
 	switch e.Kind {
 	case ExpectNoDoubleFire:
 		for _, f := range r.Failures {
-			if f.Invariant == string(firesOnce) {
+			if f.Invariant == firesOnce.String() {
 				return false, "got one of " + f.Schedule + ": " + f.Detail
 			}
 		}

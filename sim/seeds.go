@@ -80,7 +80,7 @@ func (r *SweepResult) run(seed uint64, rig rig) {
 	var failed *FailureGroup
 	defer func() {
 		if p := recover(); p != nil {
-			failed = &FailureGroup{Verdict: Safety, What: string(panicked), Detail: fmt.Sprintf("in the simulator: %v, in %s", p, panickedIn())}
+			failed = &FailureGroup{Verdict: Safety, What: panicked.String(), Detail: fmt.Sprintf("in the simulator: %v, in %s", p, panickedIn())}
 		}
 		r.count(seed, failed)
 		r.Digest += Digest(core.Mix64(uint64(d))) // a sum, so that the order of the runs makes no difference

@@ -157,7 +157,7 @@ func TestSweepContainsPanics(t *testing.T) {
 	}})
 	require.Equal(t, Safety, r.Verdict())
 	require.EqualValues(t, 3, r.Failed)
-	require.Equal(t, string(panicked), r.Failures[0].What)
+	require.Equal(t, panicked.String(), r.Failures[0].What)
 	require.Equal(t, []uint64{1, 2, 3}, r.Failures[0].Seeds)
 	require.Contains(t, r.Failures[0].Detail, "broken, in ")
 

@@ -20,6 +20,7 @@ type SweepResult struct {
 	Excuses  []ExcuseGroup  // by kind
 	Faults   []FaultGroup   // by kind
 	Marks    []MarkGroup    // the whole catalogue
+	Checks   []Check        // the whole catalogue
 
 	Schedules ScheduleResult // the sum over all schedules, with the greatest MaxLate
 	Queues    QueueResult    // the sum over all queues
@@ -64,7 +65,7 @@ const keptSeeds = 5
 
 // add takes in what a run came to.
 func (r *SweepResult) add(seed uint64, run *Result) {
-	one := SweepResult{Events: run.Events}
+	one := SweepResult{Events: run.Events, Checks: run.Checks}
 	for i := range run.Schedules {
 		one.Schedules.add(&run.Schedules[i])
 	}
@@ -118,6 +119,13 @@ func (r *SweepResult) Merge(other *SweepResult) {
 		m.Evaluated += o.Evaluated
 		m.Reached += o.Reached
 		m.Runs += o.Runs
+	}
+	if r.Checks == nil {
+		r.Checks = make([]Check, invariants)
+	}
+	for i, c := range other.Checks {
+		c.Count += r.Checks[i].Count
+		r.Checks[i] = c
 	}
 	r.Schedules.add(&other.Schedules)
 	r.Queues.add(&other.Queues)

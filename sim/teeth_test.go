@@ -648,9 +648,11 @@ func TestChecksHaveTeeth(t *testing.T) {
 					return l
 				},
 			})
-			require.True(t, slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Invariant == string(c.fails) }),
+			require.True(t, slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Invariant == c.fails.String() }),
 				"%s is broken, found were %+v, verdict %s", c.fails, r.Failures[:min(len(r.Failures), 3)], r.Verdict)
 			for _, f := range r.Failures {
+				i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.Invariant == f.Invariant })
+				require.Positive(t, r.Checks[i].Count, "%s failed and was never checked", f.Invariant)
 				require.NotContains(t, f.Detail, "0x", "an address, which is another one in each run")
 			}
 		})

@@ -137,6 +137,7 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 	}
 	for i := range dst[:due.N] {
 		row := &dst[i]
+		t.w.checked[aDueRow]++
 		if row.DueAt > due.Now || !t.isTrue(row) {
 			t.w.fail(rightRows, row.Name, "it was read as due with another row than was written")
 		}
@@ -174,6 +175,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		n.leads = n.leads && held
 	}
 	if err != nil || !held {
+		t.w.checked[aRefusedTick]++
 		t.w.coverage.sometimes(staleWriteRefused, err == nil)
 		t.w.coverage.sometimes(pausedLeaderRefused, err == nil && n.stalled)
 		switch {
@@ -184,6 +186,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		}
 		return held, err
 	}
+	t.w.checked[aTick]++
 	t.w.coverage.sometimes(staleWriteRefused, false)
 	t.w.coverage.sometimes(pausedLeaderRefused, false)
 	if !live {
@@ -232,6 +235,7 @@ func (t *truth) disordered(tick *store.Tick, a, b *store.Fire) bool {
 
 // move checks one move before its fires, and says which of them are right.
 func (t *truth) move(tick *store.Tick, move *store.Move) {
+	t.w.checked[aMove]++
 	s := t.byID[move.ID]
 	current := s != nil && s.row.Rev == move.Rev
 	if current == (move.Outcome == store.Stale) {
@@ -242,6 +246,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	if move.Outcome == store.Stale {
 		return
 	}
+	t.w.checked[aCurrentMove]++
 	name, q := s.row.Name, s.queue
 	if s.row.DueAt > tick.Now {
 		t.w.fail(rightRows, name, "it moved at "+text(tick.Now)+" and is due at "+text(s.row.DueAt))
@@ -263,6 +268,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	t.w.digest.Int(tagMove, s.index)
 	t.w.digest.Int(tagMove, int64(move.Cursor))
 	t.w.digest.Int(tagMove, int64(move.DueAt))
+	t.w.checked[aMadeMove]++
 	t.w.passes(s)
 	s.tick = s.judge(tick.Now)
 	if move.Fires > catchUpCap {
@@ -275,6 +281,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		t.w.fail(holdsBad, name, fmt.Sprintf("its row cannot be decided: %v; it was held: %v", bad, move.Hold != nil))
 	}
 	if move.Hold != nil {
+		t.w.checked[aHold]++
 		s.tick = fates{}
 		s.quarantined++
 		if move.Cursor != s.row.Cursor || move.DueAt != tick.Now.Add(heldMS) || move.Fires > 0 {
@@ -282,6 +289,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		}
 		return
 	}
+	t.w.checked[aPass]++
 	if move.Cursor != next || move.DueAt != next || move.SetAt != setAt {
 		t.w.fail(movesOn, name, fmt.Sprintf("at %s the cursor became %s and due-at %s, set at %s",
 			text(tick.Now), text(move.Cursor), text(move.DueAt), text(move.SetAt)))
@@ -298,6 +306,7 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 		}
 		return
 	}
+	t.w.checked[aFire]++
 	name, at := s.row.Name, fire.Boundary
 	t.w.digest.Int(tagFire, s.index)
 	t.w.digest.Int(tagFire, int64(at))
@@ -379,7 +388,11 @@ const bytesPerEvent = 32
 
 // changedSince reports whether the state is another than it was before.
 func (t *truth) changedSince(before []byte) bool {
-	return before != nil && !bytes.Equal(before, t.bytes())
+	if before == nil {
+		return false
+	}
+	t.w.checked[aComparedState]++
+	return !bytes.Equal(before, t.bytes())
 }
 
 // bytes is the store's state in canonical bytes.

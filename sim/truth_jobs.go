@@ -185,6 +185,7 @@ func (t *truth) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	if err != nil {
 		return claim, err
 	}
+	t.w.checked[aClaim]++
 	q := t.byQueue[queue]
 	if dead := t.bury(q, claim.Now); dead != claim.Buried {
 		t.w.fail(oneState, "", fmt.Sprintf("queue %q buried %d jobs, of which %d had to die", queue, claim.Buried, dead))
@@ -197,6 +198,7 @@ func (t *truth) Claim(ctx context.Context, queue, worker string, dst []store.Job
 
 // claimed checks one job that was handed out.
 func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
+	t.w.checked[aClaimedJob]++
 	j := t.jobs[row.ID]
 	broken := func(i invariant, what string) {
 		t.w.fail(i, row.Schedule, jobOf(row.FireAt)+" was handed out "+what)
@@ -238,6 +240,7 @@ func (t *truth) checkJob(job *tickonce.Job, q *trueQueue) {
 	if j == nil {
 		return // it has ended on the way here
 	}
+	t.w.checked[aJobReceived]++
 	if j.queue != q || job.Queue != q.row.Name || job.Schedule != j.schedule.scenario.Name || job.Boundary != timeOf(j.boundary) ||
 		!bytes.Equal(job.Payload, j.payload) || job.MaxAttempts != int(j.stamps.MaxAttempts) || job.Attempt > int(j.attempts) ||
 		job.Attempt == int(j.attempts) && j.claimed && job.Deadline.After(timeOf(j.deadline)) {
@@ -313,6 +316,7 @@ func (t *truth) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 }
 
 func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
+	t.w.checked[aSettlement]++
 	j := t.jobs[s.Job]
 	if held := j != nil && j.held(s.Attempt, now); held != done {
 		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d answered %v, its claim holds: %v", s.Attempt, done, held))
@@ -349,6 +353,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 // checkEnding checks that the job ends as its handler did, or is tried again
 // within the bounds of its curve (QU6).
 func (t *truth) checkEnding(j *trueJob, s *store.Settle) {
+	t.w.checked[anEnding]++
 	right := s.To == store.Done
 	if t.w.intent.ends == fails {
 		if right = s.Error == errHandler.Error(); j.attempts >= j.stamps.MaxAttempts {
@@ -381,6 +386,7 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 		return now, err
 	}
 	for i := range extends {
+		t.w.checked[anExtension]++
 		e := &extends[i]
 		j, want := t.jobs[e.Job], store.None
 		held := j != nil && j.held(e.Attempt, now)

@@ -26,6 +26,7 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	if err != nil {
 		return grant, err
 	}
+	t.w.checked[anAcquisition]++
 	term, by := grant.Lease.Term, t.w.acting
 	by.refused = !grant.OK && by.reply == faultstore.Pass
 	switch {
@@ -86,6 +87,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 	if err != nil {
 		return grant, err
 	}
+	t.w.checked[aRenewal]++
 	if grant.OK != mine {
 		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, the lease is %+v", l.Owner, grant.OK, t.lease))
 	}
@@ -108,6 +110,7 @@ func (t *truth) Release(ctx context.Context, l store.Lease) (bool, error) {
 	if err != nil {
 		return released, err
 	}
+	t.w.checked[aRelease]++
 	if released && !mine {
 		t.w.fail(oneLease, "", fmt.Sprintf("%s released the lease of %s", l.Owner, t.lease.Owner))
 	}

@@ -26,10 +26,11 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		holds = holds && t.guards(g)
 	}
 	done, err := t.Store.Commit(ctx, b)
-	switch {
-	case err != nil || done.Refusal.Why != store.NotRefused:
+	if err != nil || done.Refusal.Why != store.NotRefused {
 		return done, err
-	case !holds:
+	}
+	t.w.checked[aCommit]++
+	if !holds {
 		t.w.fail(revGuard, "", "a row was written that had changed since it was read")
 		return done, nil
 	}
@@ -74,6 +75,11 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	as, w := t.w.intent.as, t.w
 	anew := t.byID[row.ID] == nil
 	from, to := w.read(now)
+	if as == nil {
+		w.checked[aRepair]++
+	} else {
+		w.checked[aRegistration]++
+	}
 	switch {
 	case s.known && anew != w.beginsAnew(s, row):
 		w.fail(keepsGrid, row.Name, fmt.Sprintf("at %s it began anew: %v, from the boundary of %s", text(now), anew, text(row.Cursor)))
@@ -175,6 +181,7 @@ func asWanted(row *store.Schedule, as *Schedule) bool {
 
 // paused checks a pause: nothing but that changes (S7).
 func (t *truth) paused(s *trueSchedule, row *store.Schedule) {
+	t.w.checked[aPause]++
 	want := s.row
 	want.Rev, want.Paused, want.DueAt = row.Rev, store.PausedByUser, store.None
 	if !sameRow(row, &want) {
@@ -185,6 +192,7 @@ func (t *truth) paused(s *trueSchedule, row *store.Schedule) {
 // resumed checks a resume, and counts what it drops: the boundaries that came
 // due meanwhile are skipped, all of them and no other (S7).
 func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant) {
+	t.w.checked[aResume]++
 	want := s.row
 	want.Rev, want.Paused, want.Hold = row.Rev, store.Active, nil
 	missed := int64(0)
@@ -224,6 +232,7 @@ func (t *truth) remove(name string) {
 func (t *truth) checkEdit(edit FaultKind, name string, as *Schedule) {
 	s := t.named[name]
 	done := true
+	t.w.checked[anEdit]++
 	switch edit {
 	case FaultEditPause:
 		done = !s.known || s.row.Paused != store.Active

@@ -56,6 +56,7 @@ type world struct {
 	spoilt bool // whether a row ever was
 
 	coverage Coverage
+	checked  [occasions]int64 // how often there was each occasion to check
 	failures []Failure
 	excused  []Excuse
 	spent    bool // whether its budget is
@@ -206,6 +207,7 @@ func (w *world) next() {
 	var e event
 	w.now, e = w.queue.pop()
 	w.events++
+	w.checked[anEvent]++
 	switch e.kind {
 	case faultBegins:
 		if e.epoch > 0 {
@@ -278,10 +280,10 @@ func (w *world) step(n *node, e event) {
 
 // fail notes that an invariant was broken.
 func (w *world) fail(broken invariant, schedule, detail string) {
-	w.digest.Text(tagFailure, string(broken))
+	w.digest.Text(tagFailure, broken.String())
 	if len(w.failures) < maxFailures {
 		w.failures = append(w.failures, Failure{
-			Invariant: string(broken), Schedule: schedule, Detail: detail, At: timeOf(w.now), Liveness: broken == liveness,
+			Invariant: broken.String(), Schedule: schedule, Detail: detail, At: timeOf(w.now), Liveness: broken == liveness,
 		})
 	}
 }

@@ -37,6 +37,7 @@ type runObject struct {
 	Schedules   []scheduleObject  `json:"schedules"`
 	Queues      []queueObject     `json:"queues"`
 	Faults      []faultObject     `json:"faults"`
+	Checks      map[string]int64  `json:"checks"`
 	Violations  []violationObject `json:"violations"`
 	Excused     []string          `json:"excused"`
 	Coverage    map[string]int64  `json:"coverage"`
@@ -131,7 +132,7 @@ func runJSON(r *report) runObject {
 		Scenario: r.file, Start: instant(r.start()), RunMS: r.scenario.For.Milliseconds(), Seed: r.Seed,
 		Verdict: r.verdict, Outcome: r.outcome, Digest: r.Digest.String(),
 		SimulatedMS: r.Simulated.Milliseconds(), Events: r.Events,
-		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Violations: []violationObject{},
+		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Checks: checksJSON(r.Checks), Violations: []violationObject{},
 		Excused: []string{}, Coverage: map[string]int64{},
 	}
 	for _, e := range r.Excused {
@@ -161,6 +162,15 @@ func runJSON(r *report) runObject {
 	}
 	for _, m := range r.Coverage.Marks() {
 		o.Coverage[m.ID] = m.Reached
+	}
+	return o
+}
+
+// checksJSON is how often each invariant was checked.
+func checksJSON(checks []sim.Check) map[string]int64 {
+	o := map[string]int64{}
+	for _, c := range checks {
+		o[c.Invariant] = c.Count
 	}
 	return o
 }

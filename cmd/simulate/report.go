@@ -74,10 +74,21 @@ func (r *report) write(to io.Writer) error {
 	for _, line := range r.judgement() {
 		fmt.Fprintf(w, "  %s\n", printable(line))
 	}
+	fmt.Fprintln(w, checksMade(r.Checks))
 	fmt.Fprintf(w, "simulated %s in %s: %s seconds per second, %s\n",
 		exact(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
 	return w.Flush()
+}
+
+// checksMade says how much was checked.
+func checksMade(checks []sim.Check) string {
+	var invariants, made int64
+	for _, c := range checks {
+		invariants += min(c.Count, 1)
+		made += c.Count
+	}
+	return fmt.Sprintf("checked %s, %s", count(invariants, "invariant", "invariants"), count(made, "time in all", "times in all"))
 }
 
 // speed is how many seconds were simulated in one.

@@ -82,6 +82,7 @@ func (r *sweepReport) write(to io.Writer) error {
 	for _, line := range r.judgement() {
 		fmt.Fprintf(w, "  %s\n", printable(line))
 	}
+	fmt.Fprintln(w, checksMade(r.Checks))
 	fmt.Fprintf(w, "%s, %s of them twice to compare, in %s: %s runs per second, %s\n",
 		count(r.Runs, "run", "runs"), number(r.Repeated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
@@ -195,6 +196,7 @@ type sweepObject struct {
 	Unreached []string         `json:"unreached"`
 	Excuses   []excuseObject   `json:"excuses"`
 	Faults    []faultSumObject `json:"faults"`
+	Checks    map[string]int64 `json:"checks"`
 	Coverage  []markObject     `json:"coverage"`
 	Schedules scheduleSum      `json:"schedules"`
 	Queues    queueSum         `json:"queues"`
@@ -264,7 +266,7 @@ func sweepJSON(r *sweepReport) sweepObject {
 		Scenario: r.file, Swarm: r.Scenario.Swarm.String(), Seeds: r.command.seeds.String(),
 		Verdict: r.verdict(), Digest: r.Digest.String(), Runs: r.Runs, Failed: r.Failed, Repeated: r.Repeated, Events: r.Events,
 		Failures: []failureObject{}, Unreached: append([]string{}, r.Unreached()...), Excuses: []excuseObject{}, Faults: []faultSumObject{},
-		Coverage: []markObject{},
+		Checks: checksJSON(r.Checks), Coverage: []markObject{},
 		Schedules: scheduleSum{
 			s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined, s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(),
 		},
