@@ -147,12 +147,13 @@ func testsByID(t *testing.T) map[string][]string {
 					add(suiteNames.FindString(name), "storetest “"+name+"”")
 				}
 			case *ast.ValueSpec:
-				kind, isNamed := n.Type.(*ast.Ident)
-				for _, v := range n.Values {
-					if text, isText := v.(*ast.BasicLit); judges && isNamed && isText && kind.Name == "invariant" {
-						name, _ := strconv.Unquote(text.Value)
-						add(idOfInvariant(name), "sim “"+name+"”")
-					}
+				if !judges || n.Names[0].Name != "rules" {
+					return true
+				}
+				for _, rule := range n.Values[0].(*ast.CompositeLit).Elts {
+					text := rule.(*ast.KeyValueExpr).Value.(*ast.CompositeLit).Elts[0].(*ast.BasicLit)
+					name, _ := strconv.Unquote(text.Value)
+					add(idOfInvariant(name), "sim “"+name+"”")
 				}
 			}
 			return true

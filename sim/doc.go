@@ -39,10 +39,10 @@
 // "tool github.com/tickonce/tickonce/cmd/simulate" in its go.mod.
 //
 // The verdict is about the engine: every invariant held, each as often as
-// [Result.Checks] says. What you want of your
-// schedules, say in [Scenario.Expect], or read from the [Result]: how many
-// boundaries fired, which were skipped and why, how late they were. A failed run
-// is repeated by the same scenario; its text, [Scenario.String], is what to keep.
+// [Result.Checks] says. What you want of your schedules, say in
+// [Scenario.Expect], or read from the [Result]: how many boundaries fired, which
+// were skipped and why, how late they were. A failed run is repeated by the same
+// scenario; its text, [Scenario.String], is what to keep.
 //
 // # Scenario files
 //
