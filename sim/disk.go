@@ -46,12 +46,25 @@ func (w *world) open() {
 		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
 	}
 	w.openings++
+	w.causes.opened = w.tell(Event{Kind: EventStoreOpened, Cause: w.causes.fault, Reason: w.disk.from()})
 	w.truth.opened(e.Store())
 	if w.disk.left != nil && !invalid && !bytes.Equal(w.disk.left, w.truth.bytes()) {
 		w.fail(durability, "", "the store opened in another state than it was left in")
 	}
 	w.disk.left = nil
 	w.mendAll()
+}
+
+// from says what a store that opens has.
+func (d *disk) from() string {
+	switch {
+	case len(d.base) == 0 && len(d.log) == 0:
+		return "empty"
+	case len(d.log) == 0:
+		return "snapshot"
+	default:
+		return "journal"
+	}
 }
 
 // lose takes from the disk what does not outlive a crash.

@@ -44,6 +44,10 @@
 // were skipped and why, how late they were. A failed run is repeated by the same
 // scenario; its text, [Scenario.String], is what to keep.
 //
+// [Watch] runs a scenario and tells what happens in it, event by event, each with
+// the one that led to it: from a boundary that fired late back to the fault that
+// delayed it.
+//
 // # Scenario files
 //
 // A scenario is one text file. It can be written by hand, and is what a failed

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
@@ -25,6 +26,7 @@ type faultState struct {
 	before  *store.Schedule // of FaultTamper: what the row was that is spoilt
 	after   *store.Schedule // and what it became
 	over    bool            // it has ended
+	told    int64           // the event of its begin, or its end
 }
 
 // strikeRounds bounds how many rounds of the steps of its instant go before a
@@ -113,6 +115,7 @@ func (w *world) beginFault(i int) {
 		return
 	}
 	w.digest.Int(tagFault, int64(i))
+	w.tellOfFault(i, EventFaultBegan)
 	switch f.Kind {
 	case FaultDown:
 		w.faults[i].effect++
@@ -167,6 +170,7 @@ func (w *world) beginFault(i int) {
 func (w *world) endFault(i int) {
 	f := &w.scenario.Faults[i]
 	w.digest.Int(tagFault, ^int64(i))
+	w.tellOfFault(i, EventFaultEnded)
 	switch f.Kind {
 	case FaultDown, FaultCrash:
 		w.comeBack(f.Runner)
@@ -229,6 +233,7 @@ func (w *world) comeBack(runner int) {
 	}
 	for _, n := range w.nodes {
 		if !n.up && n.away == 0 {
+			n.cause = w.causes.fault
 			n.startAt(w.now)
 		}
 	}
@@ -252,11 +257,18 @@ func (w *world) turn(fault int, ms, ppm int64) {
 	w.turns++
 	clock.turn(w.now, ms, ppm)
 	ofStore := clock == &w.clock
+	turned := w.tell(Event{
+		Kind: EventClockTurned, Cause: w.faults[fault].told, Process: w.scenario.Faults[fault].Runner,
+		By: time.Duration(clock.at(w.now)-w.now) * time.Millisecond, Drift: clock.last().drift,
+	})
 	if ofStore {
 		w.jumped, w.jumpedAt = &w.faults[fault].cost, w.now
 		w.coverage.sometimes(clockBackOverBoundary, w.truth.firedWithin(w.shown(), before))
 	}
 	for _, n := range w.nodes {
+		if ofStore || n.clock == clock {
+			n.disturbed(turned)
+		}
 		if n.clock == clock && n.runner != nil {
 			n.turned = n.turned || n.midTick || n.stepping
 			if !n.stepping {
@@ -317,8 +329,10 @@ func (w *world) loseCall(n *node, op faultstore.Op) faultstore.Verdict {
 		w.coverage.sometimes(unknownApplied, applied)
 		w.coverage.sometimes(unknownNotApplied, !applied)
 		if applied {
+			w.tellOfCall(n, op, i, Event{Kind: EventCallLost, Reason: "reply"})
 			return faultstore.LoseReply
 		}
+		w.tellOfCall(n, op, i, Event{Kind: EventCallLost, Reason: "request"})
 		return faultstore.LoseRequest
 	}
 	return faultstore.Pass

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
@@ -236,6 +237,7 @@ func (w *world) travel(n *node, op faultstore.Op) (there, back int64) {
 		w.faults[i].effect++
 		left := int64(w.start.Add((f.At + f.For).Milliseconds()) - w.now)
 		takes := min(w.draws.slowTakes.within(f.Takes).Milliseconds(), left)
+		w.tellOfCall(n, op, i, Event{Kind: EventCallDelayed, By: time.Duration(takes) * time.Millisecond})
 		switch f.Late {
 		case LateRequest:
 			return takes, 0

@@ -47,6 +47,10 @@ type node struct {
 	readAt      store.Instant      // the reading of its latest look
 	inspectedAt store.Instant      // and of its latest list of schedules
 	failures    int                // of the runner's calls since its last whole tick
+
+	// The events that explain what the runner does next: the latest, that of its
+	// lease, and that of its latest look.
+	cause, grant, read int64
 }
 
 // errorBackoffMS is how long a process waits after a failed call of its own.
@@ -111,6 +115,9 @@ func (n *node) boot() {
 	n.owner = fmt.Sprintf("process-%d.%d", n.index+1, n.lives)
 	n.up, n.registered, n.failures, n.renewalLost, n.refused = true, 0, 0, false, false
 	n.w.digest.Int(tagNode, int64(n.index))
+	if n != n.w.operator {
+		n.cause = n.w.tell(Event{Kind: EventProcessStarted, Cause: n.cause, Process: n.number()})
+	}
 	calls := faultstore.New(n.w.truth, n.fate)
 	calls.Before, calls.After = n.sends, n.receives
 	var s store.Store = calls
@@ -159,6 +166,7 @@ func (n *node) register(s *Schedule) bool {
 func (n *node) pause(until store.Instant) {
 	n.pausedUntil = max(n.pausedUntil, until)
 	n.stalled = n.midTick
+	n.disturbed(n.w.tell(Event{Kind: EventProcessPaused, Cause: n.w.causes.fault, Process: n.number(), Last: timeOf(n.pausedUntil)}))
 	for _, worker := range n.workers {
 		if worker.state == works {
 			outlasts := worker.job.Deadline.Before(timeOf(n.w.shown().Add(int64(until - n.w.now))))
@@ -212,6 +220,11 @@ func (n *node) stop(goodOrder bool) {
 		n.w.coverage.sometimes(crashMidRequest, n.waits(request))
 		n.w.coverage.sometimes(crashMidReply, n.waits(reply))
 	}
+	reason := "crash"
+	if goodOrder {
+		reason = "down"
+	}
+	n.disturbed(n.w.tell(Event{Kind: EventProcessStopped, Cause: n.w.causes.fault, Process: n.number(), Reason: reason}))
 	n.up, n.runner, n.stepping = false, nil, false
 	n.leads, n.renewed, n.midTick = false, false, false
 	n.epoch++
@@ -239,7 +252,7 @@ func (n *node) step() {
 	case report.Err != nil:
 		n.failures++
 	case n.leads && (n.held || rests && report.Phase != ""):
-		n.failures = 0
+		n.failures, n.cause = 0, n.grant
 	}
 	if report.Phase == tickonce.PhaseRenew {
 		kept := report.Err == nil && n.leads
@@ -302,6 +315,7 @@ func (n *node) ended(err error) {
 	if why != "" {
 		n.w.fail(exits, "", fmt.Sprintf("the runner of %s ended %s: %v", n, why, err))
 	}
+	n.disturbed(n.w.tell(Event{Kind: EventRunnerEnded, Cause: n.cause, Process: n.number(), Reason: fmt.Sprint(err)}))
 	n.w.excuse(runnerEnded, fmt.Sprintf("the runner of %s ended at %s: %v; until the process starts again "+
 		"it runs no schedules (with engine standby=yes it tries again every 5 s)", n, text(n.w.now), err))
 }

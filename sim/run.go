@@ -10,14 +10,16 @@ import (
 // where [Scenario.Validate] refuses the scenario; whatever goes wrong in the
 // run itself, a panic of the engine too, is in the [Result]. A run owns nothing
 // outside its memory: several may be made at once.
-func Run(s Scenario) (*Result, error) {
+func Run(s Scenario) (*Result, error) { return runWith(s, rig{budget: maxEvents}) }
+
+func runWith(s Scenario, r rig) (*Result, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	if s.Swarm != (Swarm{}) {
 		s = s.draw(s.Engine.Seed)
 	}
-	return run(&s, rig{budget: maxEvents}), nil
+	return run(&s, r), nil
 }
 
 func run(s *Scenario, r rig) *Result {

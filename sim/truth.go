@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/internal/faultstore"
@@ -116,6 +117,9 @@ func (t *truth) opened(memory *memengine.Store) {
 	for i := range t.schedules {
 		s := &t.schedules[i]
 		lost := s.lastFire != store.None && (!s.known || s.row.Cursor <= s.lastFire)
+		if lost {
+			s.since = t.w.causes.opened
+		}
 		t.w.coverage.sometimes(restoreLostTail, lost)
 		if lost {
 			s.undoneBy, s.rearmed = t.w.forgot, false
@@ -150,6 +154,9 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 		n.midTick = n.renewed && due.N > 0
 		n.renewed, n.stalled = false, false
 	}
+	if due.N > 0 {
+		t.w.acting.read = t.w.tell(Event{Kind: EventRowsRead, Cause: t.w.causeOfCall(), Process: t.w.acting.number(), Count: int64(due.N)})
+	}
 	return due, nil
 }
 
@@ -178,6 +185,9 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		t.w.checked[aRefusedTick]++
 		t.w.coverage.sometimes(staleWriteRefused, err == nil)
 		t.w.coverage.sometimes(pausedLeaderRefused, err == nil && n.stalled)
+		if err == nil {
+			t.w.tellOfTick(n, tick, EventTickRefused)
+		}
 		switch {
 		case live && err == nil:
 			t.w.fail(fence, "", fmt.Sprintf("a tick under the live lease of %s was refused", tick.By.Owner))
@@ -195,6 +205,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	if tick.Now != n.readAt && !t.w.orphaned() {
 		t.w.fail(rightRows, "", "a tick rests on "+text(tick.Now)+", the rows were read at "+text(n.readAt))
 	}
+	t.w.causes.tick = t.w.tellOfTick(n, tick, EventTickWritten)
 	t.tick = t.tick[:0]
 	if t.overBudget(tick) {
 		t.w.fail(budgetHeld, "", fmt.Sprintf("a tick fires %d boundaries of several schedules, its budget is %d", len(tick.Fires), t.w.batch()))
@@ -244,6 +255,9 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	}
 	t.w.coverage.sometimes(staleMove, move.Outcome == store.Stale)
 	if move.Outcome == store.Stale {
+		if s != nil {
+			t.w.tellOf(s, Event{Kind: EventStale, Cause: t.w.causes.tick})
+		}
 		return
 	}
 	t.w.checked[aCurrentMove]++
@@ -262,6 +276,9 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	}
 	if move.Outcome == store.Full {
 		s.fullAt = s.row.Rev
+		t.w.tellOf(s, Event{
+			Kind: EventQueueFull, Cause: t.w.causes.tick, Queue: q.row.Name, Boundary: timeOf(s.row.Cursor), Count: int64(move.Fires),
+		})
 		return
 	}
 	q.incoming += int64(move.Fires)
@@ -284,6 +301,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		t.w.checked[aHold]++
 		s.tick = fates{}
 		s.quarantined++
+		t.w.tellOf(s, Event{Kind: EventHeld, Cause: t.w.causes.tick, Boundary: timeOf(s.row.Cursor), Until: timeOf(move.DueAt)})
 		if move.Cursor != s.row.Cursor || move.DueAt != tick.Now.Add(heldMS) || move.Fires > 0 {
 			t.w.fail(holdsStill, name, "a held row moved its cursor, fired, or is held for other than a minute")
 		}
@@ -324,8 +342,15 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 	s.tick.fires--
 	s.tick.first = at + store.Instant(s.interval)
 	lateMS := int64(t.w.now - t.w.clock.reached(at))
+	again := s.firedAgain + s.firedByRepair
 	t.w.chargeFire(s, at, lateMS)
 	s.countFire(at, lateMS)
+	if t.w.watched() {
+		t.w.tellOf(s, Event{
+			Kind: EventFired, Cause: t.w.causes.tick, Queue: s.queue.row.Name, Boundary: timeOf(at), Job: int64(fire.Job),
+			Late: time.Duration(lateMS) * time.Millisecond, Again: s.firedAgain+s.firedByRepair > again,
+		})
+	}
 	t.insert(s, fire, tick.Now)
 }
 
@@ -349,6 +374,12 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	t.w.coverage.sometimes(capHit, full && skips == 0)
 	t.w.coverage.sometimes(capExceeded, full && s.tick.capSkips > 0)
 	if fired := store.Instant(int64(move.Fires) * s.interval); skips > 0 {
+		t.w.tellOfSkips(s, s.first(), s.tick.first-fired, "policy")
+		after := "policy"
+		if s.tick.capSkips > 0 {
+			after = "cap"
+		}
+		t.w.tellOfSkips(s, s.tick.first, move.Cursor, after)
 		t.w.charge(s, s.first(), s.tick.first-fired, dropped)
 		t.w.charge(s, s.tick.first, move.Cursor, dropped)
 	}

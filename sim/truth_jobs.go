@@ -56,6 +56,7 @@ type trueJob struct {
 
 	claimed  bool
 	attempts int32
+	cause    int64 // its latest event
 	deadline store.Instant
 }
 
@@ -143,7 +144,7 @@ func (t *truth) openJobs() {
 				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt,
 				payload: row.Payload, priority: row.Priority, stamps: row.Stamps,
 				runAt: row.RunAt, expires: row.ExpiresAt,
-				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline,
+				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline, cause: t.w.causes.opened,
 			})
 		})
 		if lost := before.Enqueued - q.row.Enqueued; lost > 0 {
@@ -161,7 +162,7 @@ func (t *truth) insert(s *trueSchedule, fire *store.Fire, now store.Instant) {
 	}
 	job := trueJob{
 		queue: s.queue, schedule: s, boundary: fire.Boundary, runAt: now, expires: store.None,
-		payload: s.row.Payload, priority: s.row.Priority, stamps: s.row.Stamps,
+		payload: s.row.Payload, priority: s.row.Priority, stamps: s.row.Stamps, cause: t.w.causes.last,
 	}
 	if s.row.ExpiresMS > 0 {
 		job.expires = now.Add(s.row.ExpiresMS)
@@ -231,6 +232,7 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	j.claimed, j.attempts, j.deadline = true, row.Attempts, row.Deadline
 	*j.state()++
 	q.row.Claims++
+	t.w.tellOfClaim(row.ID, j)
 	t.doom(row.ID, j)
 }
 
@@ -294,6 +296,7 @@ func (q *trueQueue) die(id store.JobID, cause death) {
 func (t *truth) die(id store.JobID, cause death) {
 	j := t.jobs[id]
 	t.w.coverage.sometimes(deadLetter, true)
+	t.w.tellOfJob(id, j, Event{Kind: EventJobDied, Reason: deathWords[cause]})
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	*j.state()--
 	j.queue.row.Dead++
@@ -321,6 +324,9 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	if held := j != nil && j.held(s.Attempt, now); held != done {
 		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d answered %v, its claim holds: %v", s.Attempt, done, held))
 	}
+	if !done && t.w.watched() {
+		t.w.tellOfRefusal(s.Job, s.Attempt)
+	}
 	if !done || j == nil {
 		return
 	}
@@ -332,6 +338,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	switch s.To {
 	case store.Done:
 		t.w.coverage.sometimes(deadLetter, false)
+		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobDone})
 		*j.state()--
 		q.row.Done++
 		t.drop(s.Job)
@@ -343,6 +350,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 		}
 		*j.state()--
 		j.claimed, j.runAt = false, now.Add(s.DelayMS)
+		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobRetried, Until: timeOf(j.runAt)})
 		*j.state()++
 		q.row.Retried++
 		t.doom(s.Job, j)
@@ -395,6 +403,9 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 		}
 		if out[i] != want {
 			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d answered %d, not %d; its claim holds: %v", e.Attempt, out[i], want, held))
+		}
+		if !held && t.w.watched() {
+			t.w.tellOfRefusal(e.Job, e.Attempt)
 		}
 		if held {
 			t.w.digest.Int(tagSettle, int64(want))

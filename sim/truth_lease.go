@@ -29,6 +29,7 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	t.w.checked[anAcquisition]++
 	term, by := grant.Lease.Term, t.w.acting
 	by.refused = !grant.OK && by.reply == faultstore.Pass
+	t.tellOfLease(&grant, term, "acquire")
 	switch {
 	case !grant.OK:
 		if !live || t.lease.Owner == owner {
@@ -95,6 +96,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 		t.checkSpan(grant, ttlMS)
 		t.lease = grant.Lease
 	}
+	t.tellOfLease(&grant, l.Term, "renew")
 	t.w.coverage.sometimes(lateRenewalRefused, !grant.OK && t.w.flying != nil && t.w.flying.thereMS > 0)
 	if n := t.w.acting; n.reply == faultstore.Pass {
 		n.leads, n.renewed, n.midTick = grant.OK, grant.OK, false
@@ -115,6 +117,7 @@ func (t *truth) Release(ctx context.Context, l store.Lease) (bool, error) {
 		t.w.fail(oneLease, "", fmt.Sprintf("%s released the lease of %s", l.Owner, t.lease.Owner))
 	}
 	if released {
+		t.w.causes.lease = t.w.tell(Event{Kind: EventLeaseReleased, Cause: t.w.causeOfCall(), Process: t.w.acting.number(), Term: int64(l.Term)})
 		t.lease = store.Lease{}
 	}
 	return released, nil

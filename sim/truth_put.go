@@ -67,6 +67,7 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 		t.registered(s, row, now)
 	}
 	s.know(row, t.byQueue[row.Queue])
+	t.w.tellOf(s, Event{Kind: t.w.intent.event(), Boundary: timeOf(row.Cursor)})
 }
 
 // registered checks a registration or a repair. A new incarnation begins after
@@ -215,6 +216,9 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 		t.w.fail(pauses, row.Name, "its resume left "+unlike(row, &want))
 	}
 	s.pauseSkips += missed
+	if missed > 0 {
+		t.w.tellOfSkips(s, s.first(), want.Cursor, "pause")
+	}
 	t.w.coverage.sometimes(skipped, missed > 0)
 }
 
@@ -225,6 +229,7 @@ func (t *truth) remove(name string) {
 	t.w.charge(s, s.row.Cursor, t.w.shown()+1, left)
 	delete(t.byID, s.row.ID)
 	s.known, s.removed, s.row = false, true, store.Schedule{}
+	t.w.tellOf(s, Event{Kind: EventRemoved})
 }
 
 // checkEdit checks that what an operation on a schedule answered to have done is
@@ -260,4 +265,5 @@ func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
 	s.tampered = true
 	s.charged = min(s.charged, row.Cursor)
 	s.know(&done.Puts[0], t.byQueue[row.Queue])
+	t.w.tellOf(s, Event{Kind: EventTampered, Cause: t.w.causes.fault, Boundary: timeOf(row.Cursor)})
 }

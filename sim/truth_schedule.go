@@ -23,6 +23,7 @@ type trueSchedule struct {
 	tampered bool          // since this incarnation began
 	fullAt   store.Rev     // the revision at which its queue had no room
 	tick     fates         // of the tick under way
+	since    int64         // the event that changed it or kept it, since it fired last
 
 	fired, quarantined                int64
 	pauseSkips, policySkips, capSkips int64

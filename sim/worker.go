@@ -36,7 +36,8 @@ type worker struct {
 	job    *tickonce.Job // while it works
 	ends   ending        // how its handler does
 	endsAt store.Instant
-	unsure bool // whether an earlier settlement was made
+	unsure bool  // whether an earlier settlement was made
+	cause  int64 // the latest event of its job
 }
 
 type workerState uint8
@@ -49,6 +50,10 @@ const (
 	fails
 	panics
 )
+
+func (e ending) String() string {
+	return [...]string{succeeds: "ok", fails: "fail", panics: "panic"}[e]
+}
 
 const (
 	away workerState = iota
@@ -72,6 +77,7 @@ func (w *worker) goOn(state workerState, t store.Instant) {
 // cutOff ends whatever the worker does, as the end of its process does.
 func (w *worker) cutOff() {
 	w.goOn(away, store.None)
+	w.tell(EventHandlerCut, "stop")
 	w.job = nil
 }
 
@@ -129,6 +135,7 @@ func (w *worker) beat() {
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	w.node.w.coverage.sometimes(heartbeatRefused, lost)
 	if lost {
+		w.tell(EventHandlerCut, "claim-lost")
 		w.free()
 		return
 	}
@@ -147,6 +154,7 @@ func (w *worker) end() {
 	world := w.node.w
 	if !w.unsure {
 		world.coverage.sometimes(handlerPanicked, w.ends == panics)
+		w.tell(EventHandlerEnded, w.ends.String())
 	}
 	switch {
 	case w.ends == panics:

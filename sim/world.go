@@ -55,6 +55,7 @@ type world struct {
 
 	spoilt bool // whether a row ever was
 
+	causes   causes
 	coverage Coverage
 	checked  [occasions]int64 // how often there was each occasion to check
 	failures []Failure
@@ -63,11 +64,13 @@ type world struct {
 	broken   bool // by a panic
 }
 
-// rig is what tests of the simulator change about a run.
+// rig is what is changed about a run, by tests of the simulator and by those who
+// watch.
 type rig struct {
 	budget int64                         // events a run may take
 	below  func(store.Store) store.Store // comes between the truth and the store
 	above  func(store.Store) store.Store // comes between an engine and its calls' fate
+	tell   func(*Event)                  // is told of everything that happens
 }
 
 // maxEvents bounds a run; the verdict of one that would take more is
@@ -285,6 +288,9 @@ func (w *world) fail(broken invariant, schedule, detail string) {
 		w.failures = append(w.failures, Failure{
 			Invariant: broken.String(), Schedule: schedule, Detail: detail, At: timeOf(w.now), Liveness: broken == liveness,
 		})
+	}
+	if w.watched() {
+		w.tell(Event{Kind: EventViolated, Cause: w.causes.last, Process: w.acting.number(), Schedule: schedule, Reason: string(broken) + ": " + detail})
 	}
 }
 
