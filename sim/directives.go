@@ -155,8 +155,17 @@ func (p *parser) fault(l *line, f *Fault, lasts bool) {
 
 // swarm reads a swarm, beside which there is no concrete fault.
 func (p *parser) swarm(l *line) {
-	parseKeys(p, l, l.words[1:], &p.scenario.Swarm, swarmKeys)
-	p.need(l, "faults")
+	swarm, keys := &p.scenario.Swarm, l.words[1:]
+	if len(keys) > 0 && keys[0].key == "" {
+		if r := swarm.modeValue().parse(keys[0].text); r != nil {
+			p.refuse(l, keys[0].column, r)
+		}
+		keys = keys[1:]
+	}
+	parseKeys(p, l, keys, swarm, swarmKeys)
+	if swarm.Mode == ModeMixed {
+		p.need(l, "faults")
+	}
 	p.later(l, func() {
 		if len(p.scenario.Faults) > 0 {
 			p.refuse(l, 1, &refusal{found: "a swarm beside lines at and during", allowed: "a swarm or concrete faults"})

@@ -156,9 +156,22 @@
 // Instead of these lines, one that has faults drawn from the seed:
 //
 //	swarm     faults=N..N kinds=KIND,GROUP,-KIND
+//	swarm     MODE faults=N..N kinds=KIND,GROUP,-KIND
 //
 // A kind is written with - for its blanks, as store-error-burst; the groups are
-// process, clock, store, handler, queue and edit; all is all, and the default.
+// process, clock, store, handler, queue and edit; all is all, and the default. A
+// MODE says how the faults are drawn, and does without the other words:
+//
+//	portfolio   by one of the next seven, for each seed by its number
+//	calm        no faults
+//	lite        few, and short ones
+//	some        of each kind by even chance
+//	all-on      of all kinds
+//	unmasked    of the kinds that do not keep others from showing
+//	pairs       of two kinds, close to each other
+//	exhaustive  one or two, and after enough seeds everywhere beside the first
+//	            boundaries and the edges of the first leases
+//
 // All faults are over by quiet-after, which is two thirds of the run if it is
 // not given.
 //

@@ -36,31 +36,45 @@ func (s Scenario) draw(seed uint64) Scenario {
 	if d.n("ties", 2) == 1 {
 		s.Engine.Ties = TiesSeeded
 	}
-	kinds := d.kinds()
-	for range s.Swarm.Min + d.n("count", s.Swarm.Max-s.Swarm.Min+1) {
-		kind := kinds[d.n("kind", len(kinds))]
-		d.kind = kind.word()
-		f := Fault{Kind: kind, At: d.instant()}
-		drawings[kind].draw(&d, &f)
-		f.For = min(f.For, s.QuietAfter-f.At)
-		s.Faults = append(s.Faults, f)
-		d.kind = ""
+	var nth uint64
+	if d.mode, nth = s.Swarm.Mode.of(seed); d.mode == ModeExhaustive {
+		d.enumerate(nth)
+	} else {
+		kinds := d.kinds()
+		for range d.count() {
+			d.add(kinds[d.n("kind", len(kinds))], d.instant)
+		}
 	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	s.Swarm = Swarm{}
 	return s
 }
 
-// drawings says of each kind of fault its group and how what it has beside its
-// kind and instant is drawn. A duration that lasts too long is cut.
+// add draws a fault of the kind at the instant.
+func (d *drawing) add(kind FaultKind, instant func() time.Duration) {
+	d.kind = kind.word()
+	f := Fault{Kind: kind, At: instant()}
+	drawings[kind].draw(d, &f)
+	f.For = min(f.For, d.scenario.QuietAfter-f.At)
+	if d.mode == ModeLite {
+		f.For = min(f.For, wholeMS(d.lease()))
+	}
+	d.scenario.Faults = append(d.scenario.Faults, f)
+	d.kind = ""
+}
+
+// drawings says of each kind of fault its group, whether it keeps processes or
+// the store from doing what other faults might spoil, and how what it has beside
+// its kind and instant is drawn. A duration that lasts too long is cut.
 var drawings = [...]struct {
 	group string
+	masks bool
 	draw  func(*drawing, *Fault)
 }{
-	FaultDown: {"process", func(d *drawing, f *Fault) {
+	FaultDown: {"process", true, func(d *drawing, f *Fault) {
 		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
 	}},
-	FaultCrash: {"process", func(d *drawing, f *Fault) {
+	FaultCrash: {"process", true, func(d *drawing, f *Fault) {
 		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
 		if d.n("mid-call", 4) == 0 { // which needs a slow store
 			f.Point = one(d, "leg", MidRequest, MidReply)
@@ -69,53 +83,53 @@ var drawings = [...]struct {
 			f.Restart = one(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
 		}
 	}},
-	FaultPause: {"process", func(d *drawing, f *Fault) {
+	FaultPause: {"process", true, func(d *drawing, f *Fault) {
 		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
 	}},
-	FaultClockJump: {"clock", func(d *drawing, f *Fault) {
+	FaultClockJump: {"clock", false, func(d *drawing, f *Fault) {
 		f.By, f.Point = one[time.Duration](d, "sign", -1, 1)*d.jump(), d.point()
 		if d.n("back", 2) == 1 {
 			f.For = d.lasts()
 		}
 		f.Runner = d.runner()
 	}},
-	FaultClockDrift: {"clock", func(d *drawing, f *Fault) {
+	FaultClockDrift: {"clock", false, func(d *drawing, f *Fault) {
 		f.Runner, f.For = d.runner(), d.lasts()
 		f.Drift = one[int64](d, "ppm", -900_000, -500_000, -200, 200, 500_000, million)
 	}},
-	FaultClockFreeze: {"clock", func(d *drawing, f *Fault) { f.Runner, f.For = d.runner(), d.lasts() }},
-	FaultClockStrobe: {"clock", func(d *drawing, f *Fault) {
+	FaultClockFreeze: {"clock", false, func(d *drawing, f *Fault) { f.Runner, f.For = d.runner(), d.lasts() }},
+	FaultClockStrobe: {"clock", false, func(d *drawing, f *Fault) {
 		f.Runner, f.For = d.runner(), min(d.lasts(), 5*time.Minute) // for each second of it everybody wakes
 		f.By = one[time.Duration](d, "sign", -1, 1) * d.jump()
 	}},
-	FaultStoreErrors: {"store", func(d *drawing, f *Fault) {
+	FaultStoreErrors: {"store", false, func(d *drawing, f *Fault) {
 		f.Applied = one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown, AppliedUnknown)
 		f.Runner, f.Op, f.Chance, f.For = d.runner(), d.op(), d.chance(), d.lasts()
 	}},
-	FaultStoreSlow: {"store", func(d *drawing, f *Fault) {
+	FaultStoreSlow: {"store", false, func(d *drawing, f *Fault) {
 		f.Runner, f.Op, f.Chance, f.For = d.runner(), d.op(), d.chance(), d.lasts()
 		f.Takes, f.Late = d.slow(), one(d, "late", LateEither, LateEither, LateRequest, LateReply)
 	}},
-	FaultHandlerSlow: {"handler", func(d *drawing, f *Fault) {
+	FaultHandlerSlow: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
 		if v := d.visibility(); d.n("takes", 2) == 1 {
 			f.Takes = Span{v - time.Millisecond, v + time.Millisecond}
 		}
 	}},
-	FaultHandlerFails: {"handler", func(d *drawing, f *Fault) {
+	FaultHandlerFails: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
 	}},
-	FaultHandlerPanics: {"handler", func(d *drawing, f *Fault) {
+	FaultHandlerPanics: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
 	}},
-	FaultLateAck: {"queue", func(d *drawing, f *Fault) {
+	FaultLateAck: {"queue", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
 	}},
-	FaultDuplicateAck: {"queue", func(d *drawing, f *Fault) {
+	FaultDuplicateAck: {"queue", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
 	}},
-	FaultEditAdd: {"edit", edited},
-	FaultEditChange: {"edit", func(d *drawing, f *Fault) {
+	FaultEditAdd: {"edit", false, edited},
+	FaultEditChange: {"edit", false, func(d *drawing, f *Fault) {
 		edited(d, f)
 		if d.n("every", 2) == 1 {
 			f.Spec = d.spec()
@@ -123,10 +137,10 @@ var drawings = [...]struct {
 		f.Queue = d.schedule().Queue
 		f.CatchUp = one(d, "catch-up", CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone)
 	}},
-	FaultEditPause:  {"edit", edited},
-	FaultEditResume: {"edit", edited},
-	FaultEditRemove: {"edit", edited},
-	FaultTamper: {"store", func(d *drawing, f *Fault) {
+	FaultEditPause:  {"edit", false, edited},
+	FaultEditResume: {"edit", false, edited},
+	FaultEditRemove: {"edit", false, edited},
+	FaultTamper: {"store", false, func(d *drawing, f *Fault) {
 		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
 		if f.Row = Spoiling(d.n("row", int(SpoilEndOfTime)+1)); f.Row == 0 {
 			f.Spec = d.spec()
@@ -149,6 +163,7 @@ func edited(d *drawing, f *Fault) {
 type drawing struct {
 	scenario *Scenario // with the faults drawn so far
 	choices  *choices
+	mode     Mode
 	kind     string // whose faults are drawn
 	edited   string // the schedule of the latest edit
 }
@@ -166,32 +181,6 @@ func (d *drawing) upTo(site string, most time.Duration) time.Duration {
 // one draws one of the values.
 func one[T any](d *drawing, site string, of ...T) T { return of[d.n(site, len(of))] }
 
-// kinds draws which kinds a run has: one run in four has all of them, one has
-// three at most, two have each by even chance.
-func (d *drawing) kinds() []FaultKind {
-	all, _ := kindsOf(d.scenario.kindsText())
-	var some []FaultKind
-	switch d.n("portfolio", 4) {
-	case 0:
-		return all
-	case 1:
-		for range 3 {
-			some = append(some, one(d, "few", all...))
-		}
-		slices.Sort(some)
-		return slices.Compact(some)
-	}
-	for _, k := range all {
-		if d.n("has "+k.word(), 2) == 1 {
-			some = append(some, k)
-		}
-	}
-	if len(some) == 0 {
-		return all
-	}
-	return some
-}
-
 func (s *Scenario) kindsText() string {
 	if s.Swarm.Kinds == "" {
 		return allKinds
@@ -206,7 +195,11 @@ func (s *Scenario) kindsText() string {
 func (d *drawing) instant() time.Duration {
 	last := d.scenario.QuietAfter - time.Millisecond
 	at := time.Duration(-1)
-	switch d.n("at", 8) {
+	way := d.n("at", 8)
+	if d.mode == ModePairs && len(d.scenario.Faults)%2 == 1 {
+		way = 5
+	}
+	switch way {
 	case 0, 1, 2, 3:
 		at = d.boundary(last) + one(d, "beside", 0, 0, -time.Millisecond, time.Millisecond, -time.Second, time.Second)
 	case 4:
@@ -226,22 +219,28 @@ func (d *drawing) instant() time.Duration {
 
 // boundary draws a boundary of a schedule; negative if there is none by then.
 func (d *drawing) boundary(last time.Duration) time.Duration {
-	s := d.schedule()
-	start, every := d.scenario.Start, intervalOf(s.Spec)
-	if start.IsZero() {
-		start = DefaultStart
-	}
-	first := every // of a schedule that is anchored where it is registered
-	if !s.Anchor.IsZero() {
-		if first = s.Anchor.UnixMilli() - start.UnixMilli(); first < 0 {
-			first = (first%every + every) % every
-		}
-	}
+	first, every := d.grid(d.schedule())
 	if first > last.Milliseconds() {
 		return -1
 	}
 	nth := d.site("boundary").choice((last.Milliseconds()-first)/every + 1)
 	return time.Duration(first+nth*every) * time.Millisecond
+}
+
+// grid is the first boundary of the schedule that is not before the start, and
+// its interval, in milliseconds.
+func (d *drawing) grid(s *Schedule) (first, every int64) {
+	start, every := d.scenario.Start, intervalOf(s.Spec)
+	if start.IsZero() {
+		start = DefaultStart
+	}
+	if s.Anchor.IsZero() {
+		return every, every // anchored where it is registered
+	}
+	if first = s.Anchor.UnixMilli() - start.UnixMilli(); first < 0 {
+		first = (first%every + every) % every
+	}
+	return first, every
 }
 
 // lasts draws how long a fault lasts: as long as something else does, or a

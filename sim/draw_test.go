@@ -231,9 +231,11 @@ func TestKinds(t *testing.T) {
 
 func TestParseSwarm(t *testing.T) {
 	for text, want := range map[string]Swarm{
-		"faults=8..60":                        {8, 60, ""},
-		"kinds=all,-handler faults=7":         {7, 7, "all,-handler"},
-		"faults=0..3   kinds=\"clock,store\"": {0, 3, "clock,store"},
+		"faults=8..60":                        {Min: 8, Max: 60},
+		"kinds=all,-handler faults=7":         {Min: 7, Max: 7, Kinds: "all,-handler"},
+		"portfolio":                           {Mode: ModePortfolio},
+		"pairs kinds=clock faults=2":          {Min: 2, Max: 2, Kinds: "clock", Mode: ModePairs},
+		"faults=0..3   kinds=\"clock,store\"": {Max: 3, Kinds: "clock,store"},
 	} {
 		s, err := ParseSwarm(text)
 		require.NoError(t, err, text)
@@ -253,6 +255,9 @@ func TestParseSwarm(t *testing.T) {
 		"faults=1..10001":             `found "1..10001", want ` + number,
 		"faults=-1..3":                `found "-1..3", want ` + number,
 		"faults=5..1":                 `found "5..1", want a range whose end is not before its beginning`,
+		"portfolo":                    `found "portfolo", want one of portfolio, calm, lite, some, all-on, unmasked, pairs, exhaustive; did you mean "portfolio"?`,
+		"kinds=all portfolio":         `found "portfolio", want one of faults=, kinds=`,
+		"portfolio calm":              `found "calm", want one of faults=, kinds=`,
 		"faults=1..3 knds=all":        `found "knds=", want one of faults=, kinds=; did you mean "kinds="?`,
 		"faults=1..3 kinds=clok-jump": `found "clok-jump", want ` + oneOf(kindNames()) + `; did you mean "clock-jump"?`,
 		"faults=1..3 faults=1..3":     `found "faults=1..3", want faults= only once in a line`,

@@ -11,20 +11,30 @@ import (
 // the zero Swarm has none. Which faults a seed gives is told by
 // [Scenario.Draw]; docs/SWARM.md describes how they are drawn.
 type Swarm struct {
-	Min, Max int // how many faults, at most [MaxFaults]
+	Min, Max int // how many faults, at most [MaxFaults]; 0, with a Mode: 4 to 24, of ModeExhaustive at most 2
 
 	// Kinds are the kinds that are drawn from: words with commas between. A word is
 	// that of a kind, with - for its blanks, that of a group, or all; one after a
 	// - leaves out what it names. "": all. All kinds are more than one version of
 	// this package has; one that is to draw the same for ever lists them.
 	Kinds string
+
+	Mode Mode
 }
 
 // String is the line of the swarm without its first word.
-func (s Swarm) String() string { return strings.Join(keyWords(nil, &s, swarmKeys), " ") }
+func (s Swarm) String() string {
+	var words []string
+	if mode := s.modeValue().text(); mode != "" {
+		words = append(words, mode)
+	}
+	return strings.Join(keyWords(words, &s, swarmKeys), " ")
+}
+
+func (s *Swarm) modeValue() wordValue[Mode] { return wordValue[Mode]{&s.Mode, modeWords} }
 
 // ParseSwarm reads what stands in the line swarm of a scenario file:
-// "faults=8..60 kinds=all,-handler".
+// "portfolio", or "faults=8..60 kinds=all,-handler".
 func ParseSwarm(text string) (Swarm, error) {
 	p := parser{}
 	l := &line{number: 1, source: swarmWord + " " + text}

@@ -31,7 +31,7 @@ var completeFile = cobra.FixedCompletions([]string{"sim"}, cobra.ShellCompDirect
 
 // addSwarm adds the flag --swarm.
 func (c *input) addSwarm(cmd *cobra.Command) {
-	cmd.Flags().Var(&c.swarm, "swarm", "faults drawn from the seed, in the place of the file's own, such as \"faults=8..60 kinds=all,-handler\"")
+	cmd.Flags().Var(&c.swarm, "swarm", "faults drawn from the seed, in the place of the file's own, such as portfolio or \"faults=8..60 kinds=all,-handler\"")
 }
 
 // scenario reads the file, and gives it the swarm of the flag, if there is one.
