@@ -1,8 +1,11 @@
+//go:build unix
+
 package sim
 
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,18 +49,7 @@ func BenchmarkBusyHour(b *testing.B) { benchmark(b, busyHour()) }
 func BenchmarkAllOutages(b *testing.B) {
 	b.Run("as written", func(b *testing.B) { benchmark(b, allOutages(b)) })
 	b.Run("drawn", func(b *testing.B) {
-		s := allOutages(b).WithSwarm(Swarm{Min: 8, Max: 60, Kinds: "process,clock,store-error-burst,handler,queue"})
-		events, seed := int64(0), uint64(0)
-		for b.Loop() {
-			seed++
-			r, err := Sweep(s, Seeds{First: seed, Last: seed})
-			if err != nil || r.Failed > 0 {
-				b.Fatal(err, r.Failures)
-			}
-			events += r.Events
-		}
-		b.ReportMetric(float64(events)/float64(b.Elapsed().Microseconds()), "Mevents/s")
-		b.ReportMetric(float64(seed)/b.Elapsed().Seconds(), "seeds/s")
+		benchmarkSweep(b, allOutages(b).WithSwarm(Swarm{Min: 8, Max: 60, Kinds: "process,clock,store-error-burst,handler,queue"}))
 	})
 }
 
@@ -77,17 +69,59 @@ func light() Scenario {
 	return s
 }
 
-func BenchmarkLight(b *testing.B) { benchmark(b, light()) }
+// BenchmarkLight is a run so short that what comes before its first event counts.
+func BenchmarkLight(b *testing.B) {
+	b.Run("as written", func(b *testing.B) { benchmark(b, light()) })
+	b.Run("drawn", func(b *testing.B) {
+		s := light()
+		s.Engine.Runners = 2
+		benchmarkSweep(b, s.WithSwarm(Swarm{Min: 1, Max: 6}))
+	})
+}
 
 func benchmark(b *testing.B, s Scenario) {
-	b.ReportAllocs()
-	events := int64(0)
-	for b.Loop() {
+	measure(b, func(uint64) int64 {
 		r, err := Run(s)
 		if err != nil || r.Verdict != Pass {
 			b.Fatal(err, r)
 		}
-		events += r.Events
+		return r.Events
+	})
+}
+
+// benchmarkSweep runs seed after seed, and one in twenty twice. They differ in
+// length: only the same number of them, by -benchtime 100x, can be compared.
+func benchmarkSweep(b *testing.B, s Scenario) {
+	measure(b, func(seed uint64) int64 {
+		r, err := Sweep(s, Seeds{First: seed, Last: seed})
+		if err != nil || r.Failed > 0 {
+			b.Fatal(err, r.Failures)
+		}
+		return r.Events
+	})
+}
+
+// measure reports what a run takes of the processors, and how many events one of
+// them has happen in a second.
+func measure(b *testing.B, run func(seed uint64) (events int64)) {
+	b.ReportAllocs()
+	events, seed, began := int64(0), uint64(0), cpuTime()
+	for b.Loop() {
+		seed++
+		events += run(seed)
 	}
-	b.ReportMetric(float64(events)/float64(b.Elapsed().Microseconds()), "Mevents/s")
+	took := cpuTime() - began
+	b.ReportMetric(float64(took.Nanoseconds())/float64(seed), "cpu-ns/op")
+	b.ReportMetric(float64(took.Nanoseconds())/float64(events), "cpu-ns/event")
+	b.ReportMetric(float64(events)/float64(took.Microseconds()), "Mevents/cpu-s")
+}
+
+// cpuTime is what the process has used of its processors, the collector's part
+// included. It stands still while other processes have them.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic("getrusage: " + err.Error())
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

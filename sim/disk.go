@@ -18,9 +18,8 @@ type disk struct {
 	left     []byte // the state that the next opening must find; nil: an empty one
 }
 
-// maxLog is how long the log grows, in bytes, before it gives way to a newer
-// base.
-const maxLog = 16 << 20
+// shortLog is how long a log may be, in bytes, whatever it continues.
+const shortLog = 64 << 10
 
 // Append implements [memengine.Journal].
 func (d *disk) Append(record []byte) error {
@@ -98,9 +97,10 @@ func (w *world) snapshot() {
 	w.at(w.now.Add(w.scenario.Engine.SnapshotEvery.Milliseconds()), event{kind: snapshotDue})
 }
 
-// compact keeps the log short.
+// compact has a newer base take the place of a log that has grown longer than
+// the last one.
 func (w *world) compact() {
-	if len(w.disk.log) > maxLog && w.truth.open {
+	if len(w.disk.log) > max(shortLog, len(w.disk.base)) && w.truth.open {
 		w.disk.base, w.disk.log = w.truth.bytes(), w.disk.log[:0]
 	}
 }

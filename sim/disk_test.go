@@ -17,7 +17,11 @@ func TestD4ALogThatGaveWayLosesNothing(t *testing.T) {
 	left := w.truth.bytes()
 	require.NotEmpty(t, w.disk.log)
 
-	w.disk.log = append(w.disk.log, make([]byte, maxLog)...)
+	w.disk.log = append(w.disk.log, make([]byte, shortLog)...)
+	w.disk.base = make([]byte, len(w.disk.log))
+	w.compact()
+	require.NotEmpty(t, w.disk.log, "it is no longer than its base")
+	w.disk.base = nil
 	w.compact()
 	require.Empty(t, w.disk.log)
 	w.close(FromJournal)
