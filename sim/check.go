@@ -69,7 +69,7 @@ var checkedAt = [occasions][]invariant{
 	aFire:             {firesOnce, onGridOnly, notEarly, oneFate, fireOrder, oneState},
 	aReport:           {trueReport},
 	aClaim:            {oneState},
-	aClaimedJob:       {oneState, oneClaim, notEarly, attemptsHeld, rightJob, liveness},
+	aClaimedJob:       {oneState, oneClaim, notEarly, attemptsHeld, rightJob, claimOrder, liveness},
 	aJobReceived:      {rightJob},
 	aSettlement:       {staleToken},
 	anEnding:          {rightEnding, attemptsHeld},

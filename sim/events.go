@@ -58,6 +58,11 @@ func (q *events[E]) push(at store.Instant, c class, e E) {
 	if q.shuffle {
 		x.tie |= core.Mix64(q.seed^q.seq) >> 8
 	}
+	q.insert(x)
+}
+
+// insert adds an entry.
+func (q *events[E]) insert(x entry[E]) {
 	q.heap = append(q.heap, x)
 	i := len(q.heap) - 1
 	for i > 0 {

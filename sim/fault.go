@@ -21,7 +21,7 @@ func (k FaultKind) String() string {
 type faultState struct {
 	effect  int64
 	cost    Cost
-	outages []asked         // of an outage of the store, of each process
+	outages [][]asked       // of an outage of the store, of the loops of each process
 	ahead   bool            // of a strobe: the clock
 	before  *store.Schedule // of FaultTamper: what the row was that is spoilt
 	after   *store.Schedule // and what it became

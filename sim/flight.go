@@ -132,12 +132,12 @@ func (w *world) ground() {
 
 // wait lets others' events happen until the instant.
 func (f *flight) wait(leg leg, until store.Instant) {
-	claiming := f.node.claiming
+	working := f.node.working
 	f.leg = leg
 	if !f.waits(until) {
 		panic(errAbandoned)
 	}
-	f.node.claiming = claiming
+	f.node.working = working
 }
 
 // cutOff reports whether the process that set out is gone.

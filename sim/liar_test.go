@@ -129,6 +129,19 @@ func claim(change func(*store.Job)) liar {
 	}}
 }
 
+// secondJob is a liar that hands out the second job in line, where there are two.
+func secondJob() liar {
+	return liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+		var two [2]store.Job
+		c, err := s.Claim(ctx, queue, "liar", two[:])
+		if c.N > 0 {
+			dst[0] = two[c.N-1]
+			c.N = 1
+		}
+		return c, err
+	}}
+}
+
 // settle is a liar that changes how a job ends.
 func settle(change func(*store.Settle)) liar {
 	return liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
@@ -216,6 +229,11 @@ engine standby=yes
 run 2h
 queue q workers=2
 schedule a every=1h queue=q handler=slow visibility=1m
+`
+	panickingJobs = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q handler=panic:100%:50s..50s visibility=10s
 `
 	beatenJobs = `simulate v1
 engine standby=yes

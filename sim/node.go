@@ -26,7 +26,7 @@ type node struct {
 	owner      string // begins the owner tokens of its runners
 	registered int    // schedules, in this life
 	workers    []*worker
-	claiming   *worker // while it does
+	working    *worker // whose step it is; nil: the process's own, or its runner's
 
 	runner      *tickonce.Runner // nil unless the schedules are run
 	runnerEpoch int64

@@ -327,6 +327,19 @@ func TestChecksHaveTeeth(t *testing.T) {
 			below: claim(func(j *store.Job) { j.ID += 1000 }),
 		},
 		{
+			lie: "a job is handed out before an earlier one", fails: claimOrder, text: calmHour,
+			below: secondJob(),
+		},
+		{
+			lie: "a job is handed out before one of a higher priority", fails: claimOrder,
+			text:  strings.ReplaceAll(calmHour, "schedule b", "schedule b priority=1"),
+			below: secondJob(),
+		},
+		{
+			lie: "a job is handed out before one whose claim has lapsed", fails: claimOrder, text: panickingJobs,
+			below: secondJob(),
+		},
+		{
 			lie: "a job has another payload", fails: rightJob, text: calmHour,
 			below: claim(func(j *store.Job) { j.Payload = []byte("of another") }),
 		},
@@ -553,10 +566,19 @@ func TestChecksHaveTeeth(t *testing.T) {
 		{
 			lie: "a runner spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
 			above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (g store.Grant, err error) {
-				for range 10 {
+				for range 2 {
 					g, err = s.Acquire(ctx, lock, owner, ttlMS)
 				}
 				return g, err
+			}},
+		},
+		{
+			lie: "a worker spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
+			above: liar{claim: func(s store.Store, queue string, dst []store.Job) (c store.Claim, err error) {
+				for range 2 {
+					c, err = s.Claim(ctx, queue, "liar", dst)
+				}
+				return c, err
 			}},
 		},
 		{

@@ -20,7 +20,8 @@ type trueQueue struct {
 	perProcess int         // workers
 	workers    []*worker   // of all processes
 
-	doomed events[store.JobID] // jobs by when they are doomed, and some that are no more
+	doomed    events[store.JobID] // jobs by when they are doomed, and some that are no more
+	claimable claimable
 
 	dead   map[store.JobID]death // dead jobs
 	deaths [deathCauses]int64    // how many of each cause
@@ -45,6 +46,7 @@ var deathWords = [deathCauses]string{failed: "failed", lapsed: "lapsed", expired
 
 // trueJob is the model of a job that is pending or claimed.
 type trueJob struct {
+	id       store.JobID
 	queue    *trueQueue
 	schedule *trueSchedule
 	boundary store.Instant
@@ -58,6 +60,7 @@ type trueJob struct {
 	attempts int32
 	cause    int64 // its latest event
 	deadline store.Instant
+	claim    int // among those of its queue
 }
 
 // readyAt is when the job may be handed out (QU1, QU3).
@@ -95,7 +98,13 @@ func (t *truth) add(id store.JobID, job trueJob) {
 		j = new(trueJob)
 	}
 	*j = job
+	j.id = id
 	t.jobs[id] = j
+	if j.claimed {
+		j.queue.claimable.claim(j)
+	} else {
+		j.queue.claimable.wait(j, t.w.shown())
+	}
 	t.lastJob = max(t.lastJob, id)
 	t.doom(id, j)
 }
@@ -109,7 +118,11 @@ func (t *truth) doom(id store.JobID, j *trueJob) {
 
 // drop ends a job.
 func (t *truth) drop(id store.JobID) {
-	t.spare = append(t.spare, t.jobs[id])
+	j := t.jobs[id]
+	if j.claimed {
+		j.queue.claimable.end(j)
+	}
+	t.spare = append(t.spare, j)
 	delete(t.jobs, id)
 }
 
@@ -129,7 +142,7 @@ func (t *truth) openJobs() {
 		before, dead := q.row, q.dead
 		unfinished := before.Pending + before.Claimed + before.Dead // those that the store does not have any more
 		q.row = t.queueRow(q.row.Name)
-		q.doomed = events[store.JobID]{}
+		q.doomed, q.claimable = events[store.JobID]{}, claimable{}
 		q.dead, q.deaths = map[store.JobID]death{}, [deathCauses]int64{}
 		t.eachJob(q, func(row *store.Job) {
 			cause, wasDead := dead[row.ID]
@@ -222,11 +235,17 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 		row.Priority != j.priority || !bytes.Equal(row.Payload, j.payload):
 		broken(rightJob, "with other contents than it was fired with")
 	}
+	if first := t.first(q, now); first != nil && first.goesBefore(j) {
+		broken(claimOrder, "before "+jobOf(first.boundary)+" of "+first.schedule.scenario.Name)
+	}
 	t.w.coverage.sometimes(claimReclaimed, j.claimed)
 	t.w.digest.Int(tagClaim, j.schedule.index)
 	t.w.digest.Int(tagClaim, int64(j.boundary))
-	if late := t.w.late(j.readyAt(), t.w.acting.claiming.idle, t.w.bound()); late > 0 {
+	if late := t.w.late(j.readyAt(), t.w.acting.working.idle, t.w.bound()); late > 0 {
 		t.w.failLate(row.Schedule, jobOf(j.boundary), late)
+	}
+	if !j.claimed {
+		q.claimable.claim(j)
 	}
 	*j.state()--
 	j.claimed, j.attempts, j.deadline = true, row.Attempts, row.Deadline
@@ -349,8 +368,10 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 			t.w.fail(attemptsHeld, j.schedule.scenario.Name, jobOf(j.boundary)+" is tried again after its last attempt")
 		}
 		*j.state()--
+		q.claimable.end(j)
 		j.claimed, j.runAt = false, now.Add(s.DelayMS)
 		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobRetried, Until: timeOf(j.runAt)})
+		q.claimable.wait(j, now)
 		*j.state()++
 		q.row.Retried++
 		t.doom(s.Job, j)

@@ -82,6 +82,8 @@ func (w *worker) cutOff() {
 }
 
 func (w *worker) step() {
+	w.node.working = w
+	defer func() { w.node.working = nil }()
 	switch w.state {
 	case asks:
 		w.ask()
@@ -101,9 +103,7 @@ func (w *worker) claim() {
 	if w.state == claims {
 		w.idle = world.now
 	}
-	w.node.claiming = w
 	job, err := w.node.engine.Claim(ctx, w.queue.row.Name, w.name)
-	w.node.claiming = nil
 	switch {
 	case err != nil:
 		w.failed(err)
