@@ -6,14 +6,16 @@ import (
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/memengine"
+	"github.com/tickonce/tickonce/store"
 )
 
 // disk is what outlives the processes and their store. It is kept where a
 // fault will have it read.
 type disk struct {
 	kept     bool
-	snapshot []byte // the latest that was due, nil: the empty store
-	base     []byte // a state not older than that, which the log continues
+	store    store.Store // the scenario's own, which keeps everything itself
+	snapshot []byte      // the latest that was due, nil: the empty store
+	base     []byte      // a state not older than that, which the log continues
 	log      []byte
 	left     []byte // the state that the next opening must find; nil: an empty one
 }
@@ -30,23 +32,17 @@ func (d *disk) Append(record []byte) error {
 // open opens the store with what the disk has. It must be the state that was
 // left there (invariant 11).
 func (w *world) open() {
-	durable := memengine.Durable{Snapshot: w.disk.base, Log: w.disk.log}
-	if w.disk.kept {
-		durable.Journal = &w.disk
-	}
-	limits := tickonce.Limits{QueueLength: w.scenario.Engine.QueueLimit}
-	e, recovery, err := memengine.Open(tickonce.Config{Clock: newClock(w, &w.clock), Limits: limits}, durable)
-	if err != nil {
-		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
-	}
 	w.checked[anOpening]++
-	invalid := recovery.Invalid > 0 // and so its holds may be new
-	if recovery.Torn != "" || invalid && !w.spoilt {
-		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
-	}
 	w.openings++
 	w.causes.opened = w.tell(Event{Kind: EventStoreOpened, Cause: w.causes.fault, Reason: w.disk.from()})
-	w.truth.opened(e.Store())
+	opened, invalid := w.disk.store, false
+	if w.scenario.Store == nil {
+		opened, invalid = w.openMemory()
+	} else if opened == nil {
+		opened = w.scenario.Store(w.shown, w.limits().Store())
+		w.disk.store = opened
+	}
+	w.truth.opened(opened)
 	if w.disk.left != nil && !invalid && !bytes.Equal(w.disk.left, w.truth.bytes()) {
 		w.fail(durability, "", "the store opened in another state than it was left in")
 	}
@@ -54,12 +50,43 @@ func (w *world) open() {
 	w.mendAll()
 }
 
+// openMemory opens the store in memory, and reports whether rows that were
+// invalid are held anew in it.
+func (w *world) openMemory() (opened store.Store, invalid bool) {
+	durable := memengine.Durable{Snapshot: w.disk.base, Log: w.disk.log}
+	if w.disk.kept {
+		durable.Journal = &w.disk
+	}
+	e, recovery, err := memengine.Open(tickonce.Config{Clock: newClock(w, &w.clock), Limits: w.limits()}, durable)
+	if err != nil {
+		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
+	}
+	invalid = recovery.Invalid > 0
+	if recovery.Torn != "" || invalid && !w.spoilt {
+		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
+	}
+	return e.Store(), invalid
+}
+
+func (w *world) limits() tickonce.Limits {
+	return tickonce.Limits{QueueLength: w.scenario.Engine.QueueLimit}
+}
+
+// restart is with what the fault lets a store open again: another than that in
+// memory keeps everything, or begins empty.
+func (w *world) restart(f *Fault) Restart {
+	if f.Restart == FromSnapshot && w.scenario.Store != nil {
+		return FromJournal
+	}
+	return f.Restart
+}
+
 // from says what a store that opens has.
 func (d *disk) from() string {
 	switch {
-	case len(d.base) == 0 && len(d.log) == 0:
+	case d.store == nil && len(d.base) == 0 && len(d.log) == 0:
 		return "empty"
-	case len(d.log) == 0:
+	case d.store == nil && len(d.log) == 0:
 		return "snapshot"
 	default:
 		return "journal"
@@ -90,7 +117,7 @@ func (w *world) close(restart Restart) {
 
 // snapshot writes the state to the disk.
 func (w *world) snapshot() {
-	if w.truth.open && w.disk.kept {
+	if w.truth.open && w.disk.kept && w.disk.store == nil {
 		w.disk.snapshot = w.truth.bytes()
 		w.disk.base, w.disk.log = w.disk.snapshot, w.disk.log[:0]
 	}

@@ -44,6 +44,10 @@
 // were skipped and why, how late they were. A failed run is repeated by the same
 // scenario; its text, [Scenario.String], is what to keep.
 //
+// With [Scenario.Store] all of it runs on a store of yours, which is judged with the
+// engine; package storetest, the suite of calls that it has to pass first, says more
+// clearly what is wrong with a single one.
+//
 // [Watch] runs a scenario and tells what happens in it, event by event, each with
 // the one that led to it: from a boundary that fired late back to the fault that
 // delayed it.

@@ -124,10 +124,11 @@ func (w *world) beginFault(i int) {
 	case FaultCrash:
 		w.faults[i].effect++
 		w.beginAbsence(i)
-		if f.Restart == FromSnapshot || f.Restart == FromNothing {
+		restart := w.restart(f)
+		if restart == FromSnapshot || restart == FromNothing {
 			w.forgot = &w.faults[i].cost
 		}
-		w.stop(f.Runner, false, f.Restart)
+		w.stop(f.Runner, false, restart)
 	case FaultClockJump:
 		w.faults[i].effect++
 		w.turn(i, f.By.Milliseconds(), 0)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
 )
 
 // The limits of a scenario. The text of one that exceeds them is refused.
@@ -34,6 +35,13 @@ type Scenario struct {
 	Faults    []Fault
 	Swarm     Swarm // has faults drawn from the seed, where Faults has none
 	Expect    []Expect
+
+	// Store opens the store under test, with no rows in it; nil: that of package
+	// memengine. It is a store for one goroutine that keeps to package store, as
+	// package storetest demands it; its calls answer at once. It
+	// keeps what a restart finds, so that restart=snapshot is one from a journal; for
+	// restart=empty another is opened. The text of a scenario has no Store.
+	Store func(now func() store.Instant, limits store.Limits) store.Store
 
 	// Outcome is the recorded outcome, the text below the line "----". It is
 	// no part of what runs.

@@ -21,8 +21,8 @@ import (
 // result tells. Of the engine's rules it uses none but the parser of specs:
 // what is checked must not check itself.
 type truth struct {
-	store.Store // reads, and what is not watched
-	memory      *memengine.Store
+	store.Store             // reads, and what is not watched
+	below       store.Store // the one under test, without what a rig has put before it
 	open        bool
 	w           *world
 
@@ -98,12 +98,14 @@ func (t *truth) queue(name string) *trueQueue {
 
 // opened reads the model from a store that was opened: from its state on,
 // boundaries before a cursor must not fire (invariant 11).
-func (t *truth) opened(memory *memengine.Store) {
-	t.open, t.memory, t.Store = true, memory, memory
-	if t.w.rig.below != nil {
-		t.Store = t.w.rig.below(memory)
+func (t *truth) opened(s store.Store) {
+	if s != t.below { // the same one has kept it
+		t.lease = store.Lease{}
 	}
-	t.lease = store.Lease{}
+	t.open, t.below, t.Store = true, s, s
+	if t.w.rig.below != nil {
+		t.Store = t.w.rig.below(s)
+	}
 	t.byID = map[store.ScheduleID]*trueSchedule{}
 	for i := range t.schedules {
 		t.schedules[i].known = false
@@ -426,11 +428,25 @@ func (t *truth) changedSince(before []byte) bool {
 	return !bytes.Equal(before, t.bytes())
 }
 
-// bytes is the store's state in canonical bytes.
+// bytes is the store's state in canonical bytes: its snapshot, or all rows that
+// can be read of it.
 func (t *truth) bytes() []byte {
-	b, err := t.memory.Snapshot()
-	if err != nil {
-		panic(fmt.Sprintf("sim: no snapshot: %v", err))
+	if memory, ok := t.below.(*memengine.Store); ok {
+		b, err := memory.Snapshot()
+		if err != nil {
+			panic(fmt.Sprintf("sim: no snapshot: %v", err))
+		}
+		return b
+	}
+	var b []byte
+	t.eachSchedule(func(row *store.Schedule) {
+		hold := row.Hold
+		row.Hold = nil
+		b = fmt.Appendf(b, "%+v %+v\n", *row, held(hold))
+	})
+	for _, q := range t.queues {
+		b = fmt.Appendf(b, "%+v\n", t.queueRow(q.row.Name))
+		t.eachJob(q, func(row *store.Job) { b = fmt.Appendf(b, "%+v\n", *row) })
 	}
 	return b
 }

@@ -256,7 +256,7 @@ func (t *truth) checkEdit(edit FaultKind, name string, as *Schedule) {
 // overwrite changes the row of a schedule behind the engine's back.
 func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
 	guard := store.Guard{Name: s.row.Name, ID: s.row.ID, Rev: s.row.Rev}
-	done, err := t.memory.Commit(ctx, &store.Batch{Puts: []store.Put{{Guard: guard, Row: row}}})
+	done, err := t.below.Commit(ctx, &store.Batch{Puts: []store.Put{{Guard: guard, Row: row}}})
 	if err != nil || done.Refusal.Why != store.NotRefused {
 		panic(fmt.Sprintf("sim: a row could not be overwritten: %+v, %v", done.Refusal, err))
 	}

@@ -220,12 +220,6 @@ func unlike(row, want *store.Schedule) string {
 			list = append(list, fmt.Sprintf("%s %v, not %v", field, has, wants))
 		}
 	}
-	held := func(h *store.Hold) store.Hold {
-		if h == nil {
-			return store.Hold{}
-		}
-		return *h
-	}
 	note("id", row.ID, want.ID)
 	note("rev", row.Rev, want.Rev)
 	note("spec", row.Spec, want.Spec)
@@ -242,6 +236,14 @@ func unlike(row, want *store.Schedule) string {
 	note("pause", row.Paused, want.Paused)
 	note("hold", held(row.Hold), held(want.Hold))
 	return strings.Join(list, "; ")
+}
+
+// held is the hold, empty if there is none.
+func held(h *store.Hold) store.Hold {
+	if h == nil {
+		return store.Hold{}
+	}
+	return *h
 }
 
 // eachSchedule reads all schedules of the store in name order.

@@ -53,6 +53,21 @@ func TestTasksThroughOutages(t *testing.T) {
 	r.Require(t)
 }
 
+// FuzzTasksThroughOutages goes on from there for as long as it is let, with seeds
+// of Go's choice; one that fails is kept as a test case:
+//
+//	go test -fuzz TasksThroughOutages -fuzztime 1m ./examples/gotest
+func FuzzTasksThroughOutages(f *testing.F) {
+	f.Add(uint64(51))
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r, err := sim.Sweep(scenario(), sim.Seeds{First: seed, Last: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Require(t)
+	})
+}
+
 // TestRegister: what is simulated is what the service registers.
 func TestRegister(t *testing.T) {
 	eng, err := memengine.New(tickonce.Config{})
