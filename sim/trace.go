@@ -173,7 +173,7 @@ func (w *world) tellOfClaim(id store.JobID, j *trueJob) {
 	if !w.watched() {
 		return
 	}
-	by := w.acting.claiming
+	by := w.acting.working
 	w.tellOfJob(id, j, Event{Kind: EventClaimed, Process: w.acting.number(), Worker: by.name, Until: timeOf(j.deadline)})
 	by.cause = j.cause
 }
