@@ -232,6 +232,9 @@ func (p *parser) checkFault(l *line, f *Fault) {
 	}
 }
 
+// expectWord is the first word of the lines of [Scenario.Expect].
+const expectWord = "expect"
+
 var expectForms = []string{"no-double-fire", "NAME.fires=N", "NAME.skipped=N", "NAME.quarantined=N", "verdict=WORD", "sometimes:MARK"}
 
 func (p *parser) expect(l *line) {
@@ -264,6 +267,18 @@ func (p *parser) expect(l *line) {
 		}
 		p.scenario.Expect = append(p.scenario.Expect, e)
 	}
+}
+
+// ParseExpect reads what stands in a line expect of a scenario file:
+// "sometimes:two-leaders report.fires=24". Whether there is such a schedule
+// [Scenario.Validate] says.
+func ParseExpect(text string) ([]Expect, error) {
+	p := parser{}
+	err := p.only(expectWord, text, p.expect)
+	if err != nil {
+		return nil, err
+	}
+	return p.scenario.Expect, nil
 }
 
 // expectCount reads NAME.WORD=N.

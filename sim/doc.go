@@ -52,6 +52,9 @@
 // the one that led to it: from a boundary that fired late back to the fault that
 // delayed it.
 //
+// [Shrink] makes a scenario that fails as small as it can while it fails in the
+// same way, or one that reaches a coverage mark while it reaches it.
+//
 // # Scenario files
 //
 // A scenario is one text file. It can be written by hand, and is what a failed

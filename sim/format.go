@@ -37,7 +37,7 @@ func (s Scenario) String() string {
 		write(swarmWord, s.Swarm.String())
 	}
 	for i := range s.Expect {
-		write("expect", s.Expect[i].String())
+		write(expectWord, s.Expect[i].String())
 	}
 	return WithOutcome(b.String(), s.Outcome)
 }

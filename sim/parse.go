@@ -76,7 +76,7 @@ var directives = []struct {
 	{"at", false, (*parser).at},
 	{"during", false, (*parser).during},
 	{swarmWord, true, (*parser).swarm},
-	{"expect", false, (*parser).expect},
+	{expectWord, false, (*parser).expect},
 }
 
 func directiveWords() []string {
@@ -134,6 +134,21 @@ func (p *parser) header(l *line) {
 		}
 		p.refuse(l, 1, r)
 	}
+}
+
+// only reads a line on its own, without its directive. Its error is the first
+// mistake, without a place.
+func (p *parser) only(directive, text string, parse func(*line)) error {
+	l := &line{number: 1, source: directive + " " + text}
+	if p.split(l); !l.bad {
+		parse(l)
+	}
+	m := p.mistakes()
+	if m == nil {
+		return nil
+	}
+	first := &m.List[0]
+	return fmt.Errorf("found %s, want %s%s", first.Found, first.Allowed, strings.TrimSuffix("; "+first.Hint, "; "))
 }
 
 // split splits the line into its words.

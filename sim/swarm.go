@@ -37,15 +37,8 @@ func (s *Swarm) modeValue() wordValue[Mode] { return wordValue[Mode]{&s.Mode, mo
 // "portfolio", or "faults=8..60 kinds=all,-handler".
 func ParseSwarm(text string) (Swarm, error) {
 	p := parser{}
-	l := &line{number: 1, source: swarmWord + " " + text}
-	if p.split(l); !l.bad {
-		p.swarm(l)
-	}
-	if m := p.mistakes(); m != nil {
-		first := &m.List[0]
-		return Swarm{}, fmt.Errorf("found %s, want %s%s", first.Found, first.Allowed, strings.TrimSuffix("; "+first.Hint, "; "))
-	}
-	return p.scenario.Swarm, nil
+	err := p.only(swarmWord, text, p.swarm)
+	return p.scenario.Swarm, err
 }
 
 // WithSwarm is the scenario with faults drawn instead of its own. What it

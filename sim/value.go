@@ -18,6 +18,10 @@ import (
 type value interface {
 	parse(text string) *refusal
 	text() string
+
+	// simpler lists what makes the value a simpler one, the simplest first. Whether
+	// a scenario may have it then is not asked.
+	simpler() []func()
 }
 
 type durationUnit struct {
