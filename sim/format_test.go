@@ -45,8 +45,13 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 	}
 	if len(s.Faults) == 0 {
 		s.Swarm = rapid.SampledFrom([]Swarm{
-			{}, {Max: 1}, {Min: 7, Max: 7, Kinds: "all"}, {Min: 8, Max: MaxFaults, Kinds: "clock,-clock-jump,down"},
-			{Mode: ModePortfolio}, {Mode: ModeExhaustive, Max: 3}, {Mode: ModePairs, Min: 2, Max: 4, Kinds: "store"},
+			{},
+			{Max: 1},
+			{Min: 7, Max: 7, Kinds: "all"},
+			{Min: 8, Max: MaxFaults, Kinds: "clock,-clock-jump,down"},
+			{Mode: ModePortfolio},
+			{Mode: ModeExhaustive, Max: 3},
+			{Mode: ModePairs, Min: 2, Max: 4, Kinds: "store"},
 		}).Draw(t, "swarm")
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "expects") {

@@ -66,7 +66,7 @@ func failsStormy(tb testing.TB, r rig, fails invariant) Scenario {
 	require.NoError(tb, err)
 	for seed := uint64(1); seed < 1000; seed++ {
 		drawn := s.draw(seed)
-		if f := failureOf(&drawn, run(&drawn, r)); f.What == string(fails) {
+		if f := failureOf(&drawn, run(&drawn, r)); f.What == fails.String() {
 			return drawn
 		}
 	}
@@ -87,7 +87,7 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 			so, err := shrink(s, Shrinking{}, r)
 			require.NoError(t, err)
 			require.True(t, so.Whole)
-			require.Equal(t, "safety: "+string(bug.fails), so.Kept)
+			require.Equal(t, "safety: "+bug.fails.String(), so.Kept)
 			require.LessOrEqual(t, len(so.Scenario.Faults), 3)
 			require.Len(t, so.Scenario.Schedules, 1)
 			require.Empty(t, so.Scenario.Expect)
@@ -97,7 +97,7 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 			again := run(kept, r)
 			require.Equal(t, so.Result, again)
 			require.Equal(t, Safety, again.Verdict)
-			require.Equal(t, string(bug.fails), again.Failures[0].Invariant)
+			require.Equal(t, bug.fails.String(), again.Failures[0].Invariant)
 			for i := range kept.Faults {
 				fewer := *parsed(t, so.Scenario.String())
 				fewer.Faults = append(fewer.Faults[:i:i], fewer.Faults[i+1:]...)
@@ -160,7 +160,7 @@ func TestShrinkEndsWhenItIsTold(t *testing.T) {
 
 		for _, so := range []*Shrunk{budgeted, stopped} {
 			require.False(t, so.Whole)
-			require.Equal(t, string(bug.fails), run(&so.Scenario, r).Failures[0].Invariant)
+			require.Equal(t, bug.fails.String(), run(&so.Scenario, r).Failures[0].Invariant)
 		}
 		require.LessOrEqual(t, len(budgeted.Scenario.Faults), faults)
 		faults = len(budgeted.Scenario.Faults)

@@ -290,7 +290,7 @@ func (w *world) fail(broken invariant, schedule, detail string) {
 		})
 	}
 	if w.watched() {
-		w.tell(Event{Kind: EventViolated, Cause: w.causes.last, Process: w.acting.number(), Schedule: schedule, Reason: string(broken) + ": " + detail})
+		w.tell(Event{Kind: EventViolated, Cause: w.causes.last, Process: w.acting.number(), Schedule: schedule, Reason: broken.String() + ": " + detail})
 	}
 }
 
