@@ -17,6 +17,19 @@ func (k FaultKind) String() string {
 	return fmt.Sprintf("fault-%d", uint8(k))
 }
 
+// MarshalText makes the kind its words in JSON.
+func (k FaultKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the kind's words.
+func (k *FaultKind) UnmarshalText(text []byte) error {
+	i := slices.Index(faultWords, string(text))
+	if i < 0 {
+		return fmt.Errorf("found the fault %s, want %s", shown(string(text)), oneOf(faultWords))
+	}
+	*k = FaultDown + FaultKind(i)
+	return nil
+}
+
 // faultState is what a fault of the scenario has done so far.
 type faultState struct {
 	effect  int64

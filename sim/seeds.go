@@ -21,6 +21,20 @@ func (s Seeds) Count() uint64 { return s.Last - s.First + 1 }
 // String is the range as [ParseSeeds] reads it.
 func (s Seeds) String() string { return fmt.Sprintf("%d..%d", s.First, s.Last) }
 
+// Shard is the i-th of n parts of the range, counted from 1: of c seeds it has
+// those from c(i-1)/n on to before ci/n, both rounded down. So the shards are as
+// long as one another, but for one seed, and together have each seed once. The
+// error says what is wrong with i or n; there are at most as many shards as seeds.
+func (s Seeds) Shard(i, n uint64) (Seeds, error) {
+	if err := s.check(); err != nil {
+		return Seeds{}, err
+	}
+	if i < 1 || i > n || n > s.Count() {
+		return Seeds{}, fmt.Errorf("found the shard %d/%d, want I/N with I from 1 to N, and N at most %d, the count of the seeds", i, n, s.Count())
+	}
+	return Seeds{s.First + s.Count()*(i-1)/n, s.First + s.Count()*i/n - 1}, nil
+}
+
 // ParseSeeds reads a range as 1..1000, or one seed.
 func ParseSeeds(text string) (Seeds, error) {
 	first, last, two := strings.Cut(text, "..")

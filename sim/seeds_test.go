@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -44,6 +46,60 @@ func TestParseSeeds(t *testing.T) {
 		_, err = ParseSeeds(text)
 		require.EqualError(t, err, "found the seeds "+text+", want at most 1000000000 of them")
 	}
+}
+
+// TestShardsHaveEachSeedOnce: however a range is cut, the shards follow on one
+// another, from its first seed to its last, and none is longer than another by
+// more than a seed.
+func TestShardsHaveEachSeedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		count := rapid.Uint64Range(1, MaxSeeds).Draw(t, "count")
+		first := rapid.OneOf(rapid.Uint64Range(0, 100), rapid.Just(-count)).Draw(t, "first")
+		whole := Seeds{first, first + count - 1}
+		n := rapid.Uint64Range(1, min(count, 200)).Draw(t, "shards")
+		next := whole.First
+		for i := uint64(1); i <= n; i++ {
+			shard, err := whole.Shard(i, n)
+			require.NoError(t, err)
+			require.Equal(t, next, shard.First)
+			require.Contains(t, []uint64{count / n, (count + n - 1) / n}, shard.Count())
+			next = shard.Last + 1
+		}
+		require.Equal(t, whole.Last+1, next)
+	})
+	many := Seeds{0, MaxSeeds - 1}
+	last, err := many.Shard(MaxSeeds, MaxSeeds)
+	require.NoError(t, err)
+	require.Equal(t, Seeds{MaxSeeds - 1, MaxSeeds - 1}, last)
+}
+
+func TestShardRefusesWhatThereIsNot(t *testing.T) {
+	for _, c := range [][2]uint64{{0, 4}, {5, 4}, {0, 0}, {1, 11}, {11, 11}} {
+		_, err := Seeds{1, 10}.Shard(c[0], c[1])
+		require.EqualError(t, err, fmt.Sprintf("found the shard %d/%d, want I/N with I from 1 to N, and N at most 10, the count of the seeds", c[0], c[1]))
+	}
+	_, err := Seeds{2, 1}.Shard(1, 1)
+	require.ErrorContains(t, err, "found the seeds 2..1")
+}
+
+// TestWordsAreReadBack: verdicts and kinds of faults, as they stand in JSON.
+func TestWordsAreReadBack(t *testing.T) {
+	for v := Pass; int(v) < len(verdictWords); v++ {
+		text, err := v.MarshalText()
+		require.NoError(t, err)
+		var again Verdict
+		require.NoError(t, again.UnmarshalText(text))
+		require.Equal(t, v, again)
+	}
+	require.ErrorContains(t, new(Verdict).UnmarshalText([]byte("fine")), `found the verdict "fine", want one of pass, `)
+	for k := FaultDown; int(k) < len(faultRules); k++ {
+		text, err := k.MarshalText()
+		require.NoError(t, err)
+		var again FaultKind
+		require.NoError(t, again.UnmarshalText(text))
+		require.Equal(t, k, again)
+	}
+	require.ErrorContains(t, new(FaultKind).UnmarshalText([]byte("rain")), `found the fault "rain", want one of down, `)
 }
 
 func TestSweepRefusesWhatItCannotRun(t *testing.T) {

@@ -100,7 +100,8 @@ func (r *SweepResult) count(seed uint64, failed *FailureGroup) {
 }
 
 // Merge adds another part of the sweep: of the same scenario, and of seeds that
-// r does not have. In which order parts are merged makes no difference.
+// r does not have. In which order parts are merged makes no difference. Merged with
+// the zero SweepResult, r has both catalogues, of marks and of checks, whole.
 func (r *SweepResult) Merge(other *SweepResult) {
 	r.Runs += other.Runs
 	r.Failed += other.Failed
@@ -111,21 +112,21 @@ func (r *SweepResult) Merge(other *SweepResult) {
 	r.Excuses = group(r.Excuses, other.Excuses, ExcuseGroup.compare, (*ExcuseGroup).add)
 	r.Faults = group(r.Faults, other.Faults, FaultGroup.compare, (*FaultGroup).add)
 	if r.Marks == nil {
-		r.Marks = make([]MarkGroup, marks)
+		for _, m := range new(Coverage).Marks() {
+			r.Marks = append(r.Marks, MarkGroup{Reach: m})
+		}
 	}
 	for i := range other.Marks {
 		m, o := &r.Marks[i], &other.Marks[i]
-		m.ID, m.About = o.ID, o.About
 		m.Evaluated += o.Evaluated
 		m.Reached += o.Reached
 		m.Runs += o.Runs
 	}
 	if r.Checks == nil {
-		r.Checks = make([]Check, invariants)
+		r.Checks = new(world).checks()
 	}
-	for i, c := range other.Checks {
-		c.Count += r.Checks[i].Count
-		r.Checks[i] = c
+	for i := range other.Checks {
+		r.Checks[i].Count += other.Checks[i].Count
 	}
 	r.Schedules.add(&other.Schedules)
 	r.Queues.add(&other.Queues)

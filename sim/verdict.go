@@ -1,6 +1,9 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Verdict is what a run, or a sweep of runs, came to.
 type Verdict uint8
@@ -49,3 +52,13 @@ func (v Verdict) ExitCode() int {
 
 // MarshalText makes the verdict its word in JSON.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads the verdict's word.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	i := slices.Index(verdictWords, string(text))
+	if i < 0 {
+		return fmt.Errorf("found the verdict %s, want %s", shown(string(text)), oneOf(verdictWords))
+	}
+	*v = Verdict(i)
+	return nil
+}

@@ -10,8 +10,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/progress"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
-
-	"github.com/tickonce/tickonce/sim"
 )
 
 // bar shows on a terminal how far a sweep is: a bar, how many runs were made, in
@@ -45,11 +43,11 @@ func newBar(w io.Writer, total int64) *bar {
 	return b
 }
 
-// set shows how far the sweep has come.
-func (b *bar) set(r *sim.SweepResult) {
-	b.tracker.SetValue(r.Runs)
-	if r.Failed > 0 {
-		b.tracker.UpdateMessage(fmt.Sprintf("%s failed", number(r.Failed)))
+// set shows how many runs were made, and how many of the sweep's have failed.
+func (b *bar) set(runs, failed int64) {
+	b.tracker.SetValue(runs)
+	if failed > 0 {
+		b.tracker.UpdateMessage(fmt.Sprintf("%s failed", number(failed)))
 	}
 }
 

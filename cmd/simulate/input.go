@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -113,6 +115,41 @@ func (s *seeds) Set(text string) (err error) {
 		return fmt.Errorf("--seeds: %w", err)
 	}
 	return nil
+}
+
+// shard is a flag for one of several parts of the seeds.
+type shard struct{ i, n uint64 }
+
+func (*shard) Type() string { return "I/N" }
+
+func (s *shard) String() string {
+	if s.n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.i, s.n)
+}
+
+func (s *shard) Set(text string) error {
+	i, n, ok := strings.Cut(text, "/")
+	var bad [2]error
+	s.i, bad[0] = strconv.ParseUint(i, 10, 64)
+	s.n, bad[1] = strconv.ParseUint(n, 10, 64)
+	if !ok || errors.Join(bad[:]...) != nil || s.i < 1 || s.i > s.n {
+		return fmt.Errorf("--shard: found %q, want I/N with I from 1 to N, such as 3/64", text)
+	}
+	return nil
+}
+
+// of are the seeds of the shard, or all if the flag was not given.
+func (s *shard) of(all sim.Seeds) (sim.Seeds, error) {
+	if s.n == 0 {
+		return all, nil
+	}
+	seeds, err := all.Shard(s.i, s.n)
+	if err != nil {
+		err = fmt.Errorf("--shard: %w", err)
+	}
+	return seeds, err
 }
 
 // jobs is a flag for how many runs are made at once.

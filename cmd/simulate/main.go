@@ -3,6 +3,7 @@
 //
 //	simulate run FILE        run a scenario and judge it
 //	simulate sweep FILE      run it with many seeds and judge them together
+//	simulate merge PART…     join the parts of a sweep
 //	simulate explain SPEC    what one schedule does through an outage
 //
 // The exit code is that of the verdict:
@@ -16,7 +17,8 @@
 //	6  budget: more events than a run may take
 //	7  a handler crashed
 //
-// and 130 that of a sweep that was interrupted before it found anything.
+// and 130 that of a sweep of which not all seeds were run, and that found nothing
+// in those that were.
 package main
 
 import (
@@ -54,8 +56,8 @@ func simulate(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if errors.As(err, &failed) {
 		return failed.verdict.ExitCode()
 	}
-	if errors.Is(err, errInterrupted) {
-		return exitInterrupted
+	if errors.Is(err, errUnfinished) {
+		return exitUnfinished
 	}
 	var mistakes *sim.Mistakes
 	if errors.As(err, &mistakes) {
@@ -96,7 +98,7 @@ boundary, which is an instant at which a schedule is due.
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newSweep(), newExplain())
+	root.AddCommand(newRun(), newSweep(), newMerge(), newExplain())
 	return root
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -98,8 +96,10 @@ func (c *runCommand) run(path string) error {
 	}
 	switch {
 	case c.rewrite:
-		if err := rewrite(path, text, sim.WithOutcome(text, result.Outcome())); err != nil {
-			return err
+		if now := sim.WithOutcome(text, result.Outcome()); now != text {
+			if err := writeFile(path, now); err != nil {
+				return err
+			}
 		}
 		r.outcome = outcomeRecorded
 	case c.seed.given && scenario.Outcome != "":
@@ -116,31 +116,6 @@ func (c *runCommand) run(path string) error {
 		err = &failure{r.verdict}
 	}
 	return err
-}
-
-// rewrite replaces the text of a file: all of it or, on an error, nothing.
-func rewrite(path, old, text string) error {
-	if text == old {
-		return nil
-	}
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(info.Mode()), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // compare looks for the first line in which the recorded outcome differs from

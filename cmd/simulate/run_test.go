@@ -12,12 +12,12 @@ import (
 	"github.com/tickonce/tickonce/sim"
 )
 
-func TestRewriteIsWholeOrNothing(t *testing.T) {
+func TestWriteFileIsWholeOrNothing(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a.sim")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o640))
 
-	require.NoError(t, rewrite(path, "old", "new"))
+	require.NoError(t, writeFile(path, "new"))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "new", string(text))
@@ -28,7 +28,15 @@ func TestRewriteIsWholeOrNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 
-	require.Error(t, rewrite(filepath.Join(folder, "b.sim"), "old", "new"))
+	link := filepath.Join(t.TempDir(), "link.sim")
+	require.NoError(t, os.Symlink(path, link))
+	require.NoError(t, writeFile(link, "newer"))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "newer", string(text), "the file behind a link")
+
+	require.Error(t, writeFile(filepath.Join(folder, "none", "b.sim"), "new"))
+	require.Error(t, writeFile(folder, "new"))
 	files, err = os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, files, 1)

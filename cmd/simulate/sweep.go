@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,13 +31,16 @@ expects with sometimes:MARK has to come in one run of the sweep. About one seed 
 twenty is run twice, to see whether it comes to the same.
 
 The result does not depend on --jobs. An interrupt ends the sweep after the runs
-under way and tells what was found; a second one ends it at once.
+under way and tells what was found; a second one ends it at once. With --state
+what was done is kept in a file, every ten seconds and at the end, and the same
+command goes on from there. With --shard 3/64 the seeds are the third of 64 parts
+of --seeds; simulate merge joins what the shards have kept in their files.
 
-` + exitCodes + `
-130  interrupted, and nothing found until then`,
+` + exitCodes + unfinishedCode,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
   simulate sweep --seeds 1..10000 --swarm "faults=8..60" examples/scenarios/all-outages.sim
-  simulate sweep --swarm "faults=1..8 kinds=clock,process,-crash" --fail-fast my.sim`,
+  simulate sweep --swarm "faults=1..8 kinds=clock,process,-crash" --fail-fast my.sim
+  simulate sweep my.sim --seeds 1..1000000 --shard 3/64 --state shard-3.json`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +49,8 @@ under way and tells what was found; a second one ends it at once.
 		},
 	}
 	cmd.Flags().Var(&c.seeds, "seeds", "the seeds, the first and the last")
+	cmd.Flags().Var(&c.shard, "shard", "of N parts of the seeds, run the one with the number I, from 1 to N")
+	cmd.Flags().StringVar(&c.state, "state", "", "a file to keep in what was done, and to go on from")
 	cmd.Flags().Var(&c.jobs, "jobs", "how many runs are made at once")
 	c.addSwarm(cmd)
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
@@ -55,6 +61,8 @@ under way and tells what was found; a second one ends it at once.
 type sweepCommand struct {
 	input
 	seeds          seeds
+	shard          shard
+	state          string
 	jobs           jobs
 	failFast, json bool
 	stdout, stderr io.Writer
@@ -65,99 +73,121 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	asked, err := c.shard.of(c.seeds.Seeds)
+	if err != nil {
+		return err
+	}
+	p := &part{file: path, swarmGiven: c.swarm.given, seeds: c.seeds.Seeds, SweepResult: newResult(scenario)}
+	if c.state != "" || c.json {
+		if p.build, err = buildID(); err != nil {
+			return err
+		}
+	}
+	if c.state != "" {
+		if err := resume(p, c.state, asked); err != nil {
+			return err
+		}
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	bar := newBar(c.stderr, int64(c.seeds.Count()))
+	r := &sweepReport{part: p, asked: asked, before: p.Runs, failFast: c.failFast}
+	bar := newBar(c.stderr, int64(r.rest().count()))
 	defer context.AfterFunc(ctx, func() {
 		stop() // a second interrupt ends the program
 		bar.say("interrupted: the runs under way end first; interrupt again to end at once")
 	})()
 	begin := time.Now()
-	r := &sweepReport{command: c, file: path}
-	r.SweepResult, r.rest = c.sweep(ctx, scenario, bar.set)
+	state := stateFile{path: c.state, kept: begin}
+	c.sweep(ctx, p, asked, func() {
+		bar.set(p.Runs-r.before, p.Failed)
+		state.keepAt(time.Now(), r)
+	})
 	r.wall = time.Since(begin)
+	state.keep(r)
 	bar.stop()
-	if c.json {
-		err = writeJSON(c.stdout, sweepJSON(r))
-	} else {
-		err = r.write(c.stdout)
-	}
-	switch verdict := r.verdict(); {
-	case err != nil:
+	r.goOn = []string{c.goOn(r)}
+	if err := r.print(c.stdout, c.json); err != nil {
 		return err
-	case verdict != sim.Pass:
-		return &failure{verdict}
-	case r.interrupted():
-		return errInterrupted
 	}
-	return nil
+	if state.err != nil {
+		return fmt.Errorf("what was done is not kept: %w", state.err)
+	}
+	return r.end()
 }
 
-// part is the run of one seed, which is handed over when it is done.
-type part struct {
+// goOn is the command that runs what was not run.
+func (c *sweepCommand) goOn(r *sweepReport) string {
+	if c.state == "" {
+		return r.command("simulate sweep", "--seeds", r.rest().String())
+	}
+	flags := []string{"--seeds", r.seeds.String()}
+	if c.shard.n > 0 {
+		flags = append(flags, "--shard", c.shard.String())
+	}
+	return r.command("simulate sweep", append(flags, "--state", shellWord(c.state))...)
+}
+
+// task is the run of one seed, which is handed over when it is done.
+type task struct {
 	seed uint64
 	done chan *sim.SweepResult
 }
 
-// sweep runs the seeds, as many at once as there are jobs, and merges what they
-// come to in their own order; told is called after each. When ctx is done, no
-// more runs begin, and those under way end. With fail-fast what comes after the
-// first seed that fails is not merged. rest is what was not run, if anything.
-func (c *sweepCommand) sweep(ctx context.Context, s sim.Scenario, told func(*sim.SweepResult)) (sum *sim.SweepResult, rest *sim.Seeds) {
+// sweep runs the seeds that are asked for and that the part does not have, as
+// many at once as there are jobs, and adds to the part what they come to, in their
+// own order; told is called after each. When ctx is done, no more runs begin, and
+// those under way end. With fail-fast what comes after the first seed that fails is
+// not added.
+func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	begun, ordered := make(chan part), make(chan part, 4*c.jobs)
+	begun, ordered := make(chan task), make(chan task, 4*c.jobs)
 	var workers sync.WaitGroup
 	for range c.jobs {
 		workers.Go(func() {
-			for p := range begun {
-				r, err := sim.Sweep(s, sim.Seeds{First: p.seed, Last: p.seed})
+			for t := range begun {
+				r, err := sim.Sweep(p.Scenario, sim.Seeds{First: t.seed, Last: t.seed})
 				if err != nil {
 					panic(err) // the scenario was valid
 				}
-				p.done <- r
+				t.done <- r
 			}
 		})
 	}
+	todo := p.done.gaps(asked)
 	workers.Go(func() {
 		defer close(ordered)
 		defer close(begun)
-		for seed := c.seeds.First; ctx.Err() == nil; seed++ {
-			p := part{seed, make(chan *sim.SweepResult, 1)}
-			select {
-			case <-ctx.Done():
-				return
-			case begun <- p:
-				ordered <- p
-			}
-			if seed == c.seeds.Last {
-				return
+		for _, r := range todo {
+			for seed := r.First; ctx.Err() == nil; seed++ {
+				t := task{seed, make(chan *sim.SweepResult, 1)}
+				select {
+				case <-ctx.Done():
+					return
+				case begun <- t:
+					ordered <- t
+				}
+				if seed == r.Last {
+					break
+				}
 			}
 		}
 	})
-	sum, rest = &sim.SweepResult{Scenario: s}, &sim.Seeds{First: c.seeds.First, Last: c.seeds.Last}
-	for p := range ordered {
-		r := <-p.done
-		if c.failFast && sum.Failed > 0 {
+	enough := func() bool { return c.failFast && p.Failed > 0 }
+	if enough() {
+		cancel()
+	}
+	for t := range ordered {
+		r := <-t.done
+		if enough() {
 			continue
 		}
-		sum.Merge(r)
-		rest.First = p.seed + 1
-		told(sum)
-		if c.failFast && sum.Failed > 0 {
+		p.SweepResult.Merge(r)
+		p.done.add(sim.Seeds{First: t.seed, Last: t.seed})
+		told()
+		if enough() {
 			cancel()
 		}
 	}
 	workers.Wait()
-	if uint64(sum.Runs) == c.seeds.Count() {
-		rest = nil
-	}
-	return sum, rest
 }
-
-// errInterrupted is the end of a sweep that was interrupted and has found
-// nothing.
-var errInterrupted = errors.New("interrupted")
-
-// exitInterrupted is what a shell shows of a program that an interrupt ended.
-const exitInterrupted = 130

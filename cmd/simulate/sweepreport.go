@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,46 +14,68 @@ import (
 	"github.com/tickonce/tickonce/sim"
 )
 
-// sweepReport is a sweep and all that is told of it.
+// sweepReport is a part of a sweep and all that is told of it.
 type sweepReport struct {
-	*sim.SweepResult
-	command *sweepCommand
-	file    string
-	rest    *sim.Seeds // what was not run, or nil
-	wall    time.Duration
+	*part
+	asked  sim.Seeds // those that were to be run: all of the sweep, or a shard
+	goOn   []string  // the commands that run the rest
+	before int64     // runs that an earlier command made
+	files  int       // that were merged
+	wall   time.Duration
+
+	failFast bool
 }
 
-// stopped reports whether a seed that failed ended the sweep.
-func (r *sweepReport) stopped() bool { return r.rest != nil && r.command.failFast && r.Failed > 0 }
+// rest is what was to be run and was not.
+func (r *sweepReport) rest() seedSet { return r.done.gaps(r.asked) }
 
-// interrupted reports whether somebody ended it.
-func (r *sweepReport) interrupted() bool { return r.rest != nil && !r.stopped() }
+// whole reports whether the whole sweep was run.
+func (r *sweepReport) whole() bool { return len(r.done.gaps(r.seeds)) == 0 }
+
+// stopped reports whether a seed that failed ended the sweep.
+func (r *sweepReport) stopped() bool { return r.failFast && r.Failed > 0 && len(r.rest()) > 0 }
 
 // verdict is that of the runs; a part of a sweep need not reach every mark.
 func (r *sweepReport) verdict() sim.Verdict {
-	if v := r.Verdict(); v != sim.Vacuous || r.rest == nil {
+	if v := r.Verdict(); v != sim.Vacuous || r.whole() {
 		return v
 	}
 	return sim.Pass
 }
 
-// again is the command that runs a seed again.
-func (r *sweepReport) again(seed uint64) string {
-	words := []string{"simulate run", shellWord(r.file), "--seed", strconv.FormatUint(seed, 10)}
-	return strings.Join(append(words, r.swarmWords()...), " ")
-}
-
-// goOn is the command that runs what was not run.
-func (r *sweepReport) goOn() string {
-	words := []string{"simulate sweep", shellWord(r.file), "--seeds", r.rest.String()}
-	return strings.Join(append(words, r.swarmWords()...), " ")
-}
-
-func (r *sweepReport) swarmWords() []string {
-	if !r.command.swarm.given {
-		return nil
+// end is how the command ends after the report.
+func (r *sweepReport) end() error {
+	switch verdict := r.verdict(); {
+	case verdict != sim.Pass:
+		return &failure{verdict}
+	case len(r.rest()) > 0:
+		return errUnfinished
 	}
-	return []string{"--swarm", shellWord(r.command.swarm.String())}
+	return nil
+}
+
+// errUnfinished is the end of a sweep of which not all seeds were run, and
+// nothing was found in those that were.
+var errUnfinished = errors.New("unfinished")
+
+// exitUnfinished is what a shell shows of a program that an interrupt ended.
+const exitUnfinished = 130
+
+const unfinishedCode = `
+130  not all seeds were run, and nothing was found in those that were`
+
+// again is the command that runs a seed again.
+func (p *part) again(seed uint64) string {
+	return p.command("simulate run", "--seed", strconv.FormatUint(seed, 10))
+}
+
+// command is a command about the scenario.
+func (p *part) command(name string, flags ...string) string {
+	words := append([]string{name, shellWord(p.file)}, flags...)
+	if p.swarmGiven {
+		words = append(words, "--swarm", shellWord(p.Scenario.Swarm.String()))
+	}
+	return strings.Join(words, " ")
 }
 
 // shellWord is the text as one word of a shell's command line.
@@ -66,10 +89,29 @@ func shellWord(s string) string {
 
 const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:=@%,"
 
+// print writes the report, for people or in JSON.
+func (r *sweepReport) print(w io.Writer, asJSON bool) error {
+	if !asJSON {
+		return r.write(w)
+	}
+	text, err := newSweepObject(r).text()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
 // write writes the report for people. Its last line is the digest.
 func (r *sweepReport) write(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	fmt.Fprintf(w, "%s: seeds %s", printable(r.file), r.command.seeds)
+	fmt.Fprintf(w, "%s: seeds %s", printable(r.file), r.asked)
+	if r.asked != r.seeds {
+		fmt.Fprintf(w, " of %s", r.seeds)
+	}
+	if r.files > 0 {
+		fmt.Fprintf(w, ", from %s", count(int64(r.files), "file", "files"))
+	}
 	if swarm := r.Scenario.Swarm; swarm != (sim.Swarm{}) {
 		fmt.Fprintf(w, ", swarm %s", swarm)
 	}
@@ -83,15 +125,18 @@ func (r *sweepReport) write(to io.Writer) error {
 		fmt.Fprintf(w, "  %s\n", printable(line))
 	}
 	fmt.Fprintln(w, checksMade(r.Checks))
-	fmt.Fprintf(w, "%s, %s of them twice to compare, in %s: %s runs per second, %s\n",
-		count(r.Runs, "run", "runs"), number(r.Repeated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
+	fmt.Fprintf(w, "%s, %s of them twice to compare", count(r.Runs, "run", "runs"), number(r.Repeated))
+	if r.wall > 0 {
+		fmt.Fprintf(w, ", in %s: %s runs per second", span(r.wall.Round(time.Millisecond)), number(r.speed()))
+	}
+	fmt.Fprintf(w, ", %s\n", count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
 	return w.Flush()
 }
 
 // speed is how many runs were made in a second.
 func (r *sweepReport) speed() int64 {
-	return int64(float64(r.Runs) / max(r.wall, time.Microsecond).Seconds())
+	return int64(float64(r.Runs-r.before) / max(r.wall, time.Microsecond).Seconds())
 }
 
 func (r *sweepReport) writeFaults(w io.Writer) {
@@ -163,130 +208,30 @@ func (r *sweepReport) judgement() []string {
 	q := &r.Queues
 	list = append(list, fmt.Sprintf("%s: %s done, %s dead, %s pending, %s claimed",
 		count(q.Enqueued, "job", "jobs"), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed)))
-	if r.rest == nil {
+	switch {
+	case r.whole():
 		for _, mark := range r.Unreached() {
 			list = append(list, "expected sometimes:"+mark+", which no run reached")
 		}
+	case len(r.Unreached()) > 0:
+		list = append(list, "what is expected with sometimes was not judged, since not all seeds of the sweep were run: "+strings.Join(r.Unreached(), ", "))
 	}
-	if r.command.swarm.given {
+	if r.swarmGiven {
 		list = append(list, "what the file expects of its own faults was not judged: counts, verdict, recorded outcome")
 	}
-	switch {
-	case r.stopped():
-		list = append(list, "ended by --fail-fast; to go on: "+r.goOn())
-	case r.interrupted():
-		list = append(list, "interrupted; to go on: "+r.goOn())
+	if r.before > 0 {
+		list = append(list, fmt.Sprintf("%s had been made before", count(r.before, "run", "runs")))
+	}
+	if rest := r.rest(); len(rest) > 0 {
+		why := "interrupted"
+		switch {
+		case r.files > 0:
+			why = "unfinished, the seeds " + rest.String() + " are missing"
+		case r.stopped():
+			why = "ended by --fail-fast"
+		}
+		list = append(list, why+"; to go on: "+r.goOn[0])
+		list = append(list, r.goOn[1:]...)
 	}
 	return list
-}
-
-type sweepObject struct {
-	Scenario string      `json:"scenario"`
-	Swarm    string      `json:"swarm"`
-	Seeds    string      `json:"seeds"`
-	Rest     *string     `json:"rest"` // what was not run
-	Verdict  sim.Verdict `json:"verdict"`
-	Digest   string      `json:"digest"`
-	Runs     int64       `json:"runs"`
-	Failed   int64       `json:"failed"`
-	Repeated int64       `json:"repeated"`
-	Events   int64       `json:"events"`
-
-	Failures  []failureObject  `json:"failures"`
-	Unreached []string         `json:"unreached"`
-	Excuses   []excuseObject   `json:"excuses"`
-	Faults    []faultSumObject `json:"faults"`
-	Checks    map[string]int64 `json:"checks"`
-	Coverage  []markObject     `json:"coverage"`
-	Schedules scheduleSum      `json:"schedules"`
-	Queues    queueSum         `json:"queues"`
-}
-
-type failureObject struct {
-	Verdict  sim.Verdict `json:"verdict"`
-	What     string      `json:"what"`
-	Runs     int64       `json:"runs"`
-	Seeds    []uint64    `json:"seeds"` // the lowest few
-	Schedule string      `json:"schedule"`
-	Detail   string      `json:"detail"` // of the first
-	Command  string      `json:"command"`
-}
-
-type excuseObject struct {
-	Kind  string `json:"kind"`
-	Runs  int64  `json:"runs"`
-	Count int64  `json:"count"`
-	Seed  uint64 `json:"seed"` // the lowest
-	Text  string `json:"text"` // its first
-}
-
-type faultSumObject struct {
-	Fault     string `json:"fault"`
-	Count     int64  `json:"count"`
-	Effective int64  `json:"effective"`
-	Effect    int64  `json:"effect"`
-}
-
-type markObject struct {
-	Mark    string `json:"mark"`
-	Runs    int64  `json:"runs"`
-	Reached int64  `json:"reached"`
-}
-
-// scheduleSum is the sum over the schedules of all runs.
-type scheduleSum struct {
-	Boundaries  int64            `json:"boundaries"`
-	Fired       int64            `json:"fired"`
-	Skipped     int64            `json:"skipped"`
-	SkipReasons map[string]int64 `json:"skip_reasons"`
-	Quarantined int64            `json:"quarantined"`
-	FiredAgain  int64            `json:"fired_again"`
-	Repaired    int64            `json:"fired_by_repair"`
-	Left        int64            `json:"left"`
-	Forgotten   int64            `json:"forgotten"`
-	MaxLateMS   int64            `json:"max_late_ms"`
-}
-
-// queueSum is the sum over the queues of all runs.
-type queueSum struct {
-	Enqueued    int64            `json:"enqueued"`
-	Done        int64            `json:"done"`
-	Dead        int64            `json:"dead"`
-	Pending     int64            `json:"pending"`
-	Claimed     int64            `json:"claimed"`
-	Cancelled   int64            `json:"cancelled"`
-	DeadReasons map[string]int64 `json:"dead_reasons"`
-}
-
-// sweepJSON is what sweep --json prints: all that people are told but how long
-// it took.
-func sweepJSON(r *sweepReport) sweepObject {
-	s, q := &r.Schedules, &r.Queues
-	o := sweepObject{
-		Scenario: r.file, Swarm: r.Scenario.Swarm.String(), Seeds: r.command.seeds.String(),
-		Verdict: r.verdict(), Digest: r.Digest.String(), Runs: r.Runs, Failed: r.Failed, Repeated: r.Repeated, Events: r.Events,
-		Failures: []failureObject{}, Unreached: append([]string{}, r.Unreached()...), Excuses: []excuseObject{}, Faults: []faultSumObject{},
-		Checks: checksJSON(r.Checks), Coverage: []markObject{},
-		Schedules: scheduleSum{
-			s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined, s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(),
-		},
-		Queues: queueSum{q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled, q.DeadReasons},
-	}
-	if r.rest != nil {
-		rest := r.rest.String()
-		o.Rest = &rest
-	}
-	for _, g := range r.Failures {
-		o.Failures = append(o.Failures, failureObject{g.Verdict, g.What, g.Runs, g.Seeds, g.Schedule, g.Detail, r.again(g.Seeds[0])})
-	}
-	for _, e := range r.Excuses {
-		o.Excuses = append(o.Excuses, excuseObject{e.Kind, e.Runs, e.Count, e.Seed, e.Text})
-	}
-	for _, f := range r.Faults {
-		o.Faults = append(o.Faults, faultSumObject{f.Kind.String(), f.Count, f.Effective, f.Effect})
-	}
-	for _, m := range r.Marks {
-		o.Coverage = append(o.Coverage, markObject{m.ID, m.Runs, m.Reached})
-	}
-	return o
 }

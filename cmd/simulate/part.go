@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+// part is what some seeds of a sweep came to, and of which sweep they are. Parts
+// of one sweep merge to what their seeds come to together, in any order.
+type part struct {
+	build      string    // what made the runs; "" where nobody asks
+	file       string    // the scenario's, as a command named it
+	swarmGiven bool      // by a flag, in the place of the file's own
+	seeds      sim.Seeds // of the whole sweep
+	done       seedSet   // of them, those that were run
+	*sim.SweepResult
+}
+
+// newResult is the result of no seeds.
+func newResult(s sim.Scenario) *sim.SweepResult {
+	r := &sim.SweepResult{Scenario: s}
+	r.Merge(&sim.SweepResult{})
+	return r
+}
+
+// sameSweep says in what the other part differs that makes it one of another
+// sweep; nil if it is one of the same.
+func (p *part) sameSweep(other *part) error {
+	if other.build != p.build {
+		return fmt.Errorf("found runs of the build %s, want %s", other.build, p.build)
+	}
+	was, is := lines(other.Scenario.String()), lines(p.Scenario.String())
+	for i := range max(len(was), len(is)) {
+		if a, b := lineAt(was, i), lineAt(is, i); a != b {
+			return fmt.Errorf("found another scenario: its line %d is %q, want %q", i+1, a, b)
+		}
+	}
+	return nil
+}
+
+// merge adds a part of the same sweep, of seeds that p does not have.
+func (p *part) merge(other *part) {
+	p.file = min(p.file, other.file)
+	p.swarmGiven = p.swarmGiven && other.swarmGiven // the file alone is enough
+	p.seeds = sim.Seeds{First: min(p.seeds.First, other.seeds.First), Last: max(p.seeds.Last, other.seeds.Last)}
+	for _, r := range other.done {
+		p.done.add(r)
+	}
+	p.SweepResult.Merge(other.SweepResult)
+}
