@@ -249,22 +249,25 @@ func (s *Store) discard() {
 }
 
 func (c *changes) reset() {
-	c.removed = emptied(c.removed)
-	c.put = emptied(c.put)
-	c.gone = emptied(c.gone)
-	c.turned = emptied(c.turned)
-	c.born = emptied(c.born)
-	c.queues = emptied(c.queues)
-	c.granted = emptied(c.granted)
-	c.dropped = emptied(c.dropped)
+	empty(&c.removed)
+	empty(&c.put)
+	empty(&c.gone)
+	empty(&c.turned)
+	empty(&c.born)
+	empty(&c.queues)
+	empty(&c.granted)
+	empty(&c.dropped)
 }
 
-// emptied answers s without its elements, for use again unless it has grown
-// beyond what a usual call needs.
-func emptied[T any](s []T) []T {
-	if cap(s) > 1<<14 {
-		return nil
+// empty takes the elements out of s and keeps its room for use again, unless it
+// has grown beyond what a usual call needs.
+func empty[T any](s *[]T) {
+	switch {
+	case len(*s) == 0: // as most are in a call
+	case cap(*s) > 1<<14:
+		*s = nil
+	default:
+		clear(*s)
+		*s = (*s)[:0]
 	}
-	clear(s)
-	return s[:0]
 }

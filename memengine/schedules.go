@@ -55,7 +55,7 @@ func (s *Store) Advance(ctx context.Context, t *store.Tick) (bool, error) {
 		return false, nil
 	}
 	c := s.stage(opAdvance, now)
-	defer func() { s.moved = emptied(s.moved) }()
+	defer empty(&s.moved)
 	for i := range t.Moves {
 		m := &t.Moves[i]
 		row := s.ids.find(int64(m.ID))

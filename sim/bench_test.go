@@ -47,18 +47,16 @@ func BenchmarkMonth(b *testing.B)    { benchmark(b, month()) }
 func BenchmarkBusyHour(b *testing.B) { benchmark(b, busyHour()) }
 
 func BenchmarkAllOutages(b *testing.B) {
-	b.Run("as written", func(b *testing.B) { benchmark(b, allOutages(b)) })
+	b.Run("as written", func(b *testing.B) { benchmark(b, example(b, "all-outages.sim")) })
 	b.Run("drawn", func(b *testing.B) {
-		benchmarkSweep(b, allOutages(b).WithSwarm(Swarm{Min: 8, Max: 60, Kinds: "process,clock,store-error-burst,handler,queue"}))
+		benchmarkSweep(b, example(b, "all-outages.sim").WithSwarm(Swarm{Min: 8, Max: 60, Kinds: "process,clock,store-error-burst,handler,queue"}))
 	})
 }
 
-func allOutages(b *testing.B) Scenario {
-	text, err := os.ReadFile("../examples/scenarios/all-outages.sim")
-	require.NoError(b, err)
-	s, err := Parse("all-outages.sim", string(text))
-	require.NoError(b, err)
-	return s
+// BenchmarkLight is a run so short that what comes before its first event counts.
+func BenchmarkLight(b *testing.B) {
+	b.Run("as written", func(b *testing.B) { benchmark(b, light()) })
+	b.Run("portfolio", func(b *testing.B) { benchmarkSweep(b, example(b, "portfolio.sim")) })
 }
 
 // light is a day of ten schedules with an outage.
@@ -69,14 +67,12 @@ func light() Scenario {
 	return s
 }
 
-// BenchmarkLight is a run so short that what comes before its first event counts.
-func BenchmarkLight(b *testing.B) {
-	b.Run("as written", func(b *testing.B) { benchmark(b, light()) })
-	b.Run("drawn", func(b *testing.B) {
-		s := light()
-		s.Engine.Runners = 2
-		benchmarkSweep(b, s.WithSwarm(Swarm{Min: 1, Max: 6}))
-	})
+func example(b *testing.B, file string) Scenario {
+	text, err := os.ReadFile("../examples/scenarios/" + file)
+	require.NoError(b, err)
+	s, err := Parse(file, string(text))
+	require.NoError(b, err)
+	return s
 }
 
 func benchmark(b *testing.B, s Scenario) {
@@ -95,7 +91,7 @@ func benchmarkSweep(b *testing.B, s Scenario) {
 	measure(b, func(seed uint64) int64 {
 		r, err := Sweep(s, Seeds{First: seed, Last: seed})
 		if err != nil || r.Failed > 0 {
-			b.Fatal(err, r.Failures)
+			b.Fatal(err, r)
 		}
 		return r.Events
 	})

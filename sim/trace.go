@@ -25,9 +25,10 @@ func (w *world) tell(e Event) int64 {
 		return 0
 	}
 	w.causes.last++
-	e.ID, e.Step, e.At, e.Shown, e.Digest = w.causes.last, w.events, timeOf(w.now), timeOf(w.shown()), w.digest
-	w.rig.tell(&e)
-	return e.ID
+	told := e // so that e itself need not be allocated where nobody is told
+	told.ID, told.Step, told.At, told.Shown, told.Digest = w.causes.last, w.events, timeOf(w.now), timeOf(w.shown()), w.digest
+	w.rig.tell(&told)
+	return told.ID
 }
 
 // number is that of the process in an event.
