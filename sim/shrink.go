@@ -74,7 +74,7 @@ func shrink(s Scenario, how Shrinking, r rig) (*Shrunk, error) {
 	case len(how.Keep) > 0 && k.failure != nil:
 		return nil, fmt.Errorf("the scenario does not come to what is to be kept: %s: %s, %s", k.failure.Verdict, k.failure.What, k.failure.Detail)
 	case len(how.Keep) == 0 && k.failure == nil:
-		return nil, errors.New("the scenario passes: there is no failure to keep")
+		return nil, errors.New("the scenario passes: there is no failure to keep; say what else is to be kept")
 	}
 	k.best = Shrunk{Scenario: s, Result: first, Kept: k.kept(), Runs: k.runs, Events: k.events}
 	if differs := difference(first, k.run(&s)); differs != "" {

@@ -202,7 +202,7 @@ func TestShrinkLeavesChanceAlone(t *testing.T) {
 func TestShrinkRefusesWhatItCannotKeep(t *testing.T) {
 	calm := *parsed(t, calmHour)
 	_, err := Shrink(calm, Shrinking{})
-	require.EqualError(t, err, "the scenario passes: there is no failure to keep")
+	require.EqualError(t, err, "the scenario passes: there is no failure to keep; say what else is to be kept")
 	_, err = Shrink(calm, Shrinking{Keep: []Expect{{Kind: ExpectMark, Mark: "two-leaders"}}})
 	require.EqualError(t, err, "the scenario does not come to what is to be kept: unmet: expected sometimes:two-leaders, which was never reached")
 	var mistakes *Mistakes

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// bar shows on a terminal how far a sweep is: a bar, how many runs were made, in
-// what time and at what rate, and how long the others may take.
+// bar shows on a terminal how far a work of many runs is: a bar, how many were
+// made, in what time and at what rate, and how long the others may take.
 type bar struct {
 	to      io.Writer
 	writer  progress.Writer // nil where nobody looks
@@ -45,9 +45,18 @@ func newBar(w io.Writer, total int64) *bar {
 
 // set shows how many runs were made, and how many of the sweep's have failed.
 func (b *bar) set(runs, failed int64) {
-	b.tracker.SetValue(runs)
+	message := ""
 	if failed > 0 {
-		b.tracker.UpdateMessage(fmt.Sprintf("%s failed", number(failed)))
+		message = number(failed) + " failed"
+	}
+	b.show(runs, message)
+}
+
+// show shows how many runs were made, and a message if there is one.
+func (b *bar) show(runs int64, message string) {
+	b.tracker.SetValue(runs)
+	if message != "" {
+		b.tracker.UpdateMessage(message)
 	}
 }
 

@@ -4,6 +4,7 @@
 //	simulate run FILE        run a scenario and judge it
 //	simulate sweep FILE      run it with many seeds and judge them together
 //	simulate merge PART…     join the parts of a sweep
+//	simulate shrink FILE     make one that fails as small as it can be
 //	simulate explain SPEC    what one schedule does through an outage
 //
 // The exit code is that of the verdict:
@@ -98,7 +99,7 @@ boundary, which is an instant at which a schedule is due.
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newSweep(), newMerge(), newExplain())
+	root.AddCommand(newRun(), newSweep(), newMerge(), newShrink(), newExplain())
 	return root
 }
 
