@@ -1,6 +1,9 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // mark is a coverage mark: a state of affairs that a run is good for nothing
 // without ever reaching, if all runs are like it. The constants are the
@@ -15,10 +18,15 @@ const (
 	quarantined
 	rowHealed
 	queueFull
+	budgetFull
 	staleMove
+	editMidTick
+	pauseSkipped
 	leaderChanged
 	twoLeaders
 	leaseLapsed
+	leaseAhead
+	retriesExhausted
 	staleWriteRefused
 	pausedLeaderRefused
 	renewalLostYetKept
@@ -29,14 +37,18 @@ const (
 	heartbeatRefused
 	handlerPanicked
 	deadLetter
+	jobExpired
+	lastClaimLapsed
 	unknownApplied
 	unknownNotApplied
 	crashMidTick
 	crashMidRequest
 	crashMidReply
+	crashMidJob
 	orphanApplied
 	pauseOutlastsClaim
 	clockBackOverBoundary
+	rearmed
 	restoreLostTail
 
 	marks = iota
@@ -51,10 +63,15 @@ var catalogue = [marks]struct{ id, about string }{
 	quarantined:           {"quarantined", "a row was held"},
 	rowHealed:             {"row-healed", "a row that was held fired, or went on, again"},
 	queueFull:             {"queue-full", "a tick found no room in a queue"},
+	budgetFull:            {"budget-full", "a tick left due schedules to the next one, to stay within its budget"},
 	staleMove:             {"stale-move", "a row was left alone because it had changed since its tick had read it"},
+	editMidTick:           {"edit-mid-tick", "a schedule was edited between the read and the write of a tick"},
+	pauseSkipped:          {"pause-skipped", "a resume skipped what came due in the pause"},
 	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},
 	leaseLapsed:           {"lease-lapsed", "a leader found its lease lapsed and took it anew"},
+	leaseAhead:            {"lease-ahead", "a lease was taken over that a clock which was ahead had granted"},
+	retriesExhausted:      {"retries-exhausted", "a leader's calls failed four times in a row"},
 	staleWriteRefused:     {"stale-write-refused", "the write of a tick was refused because its lease was not live"},
 	pausedLeaderRefused:   {"paused-leader-refused", "the same, and its leader was paused since it had read"},
 	renewalLostYetKept:    {"renewal-lost-yet-kept", "a renewal failed and the lease was kept"},
@@ -65,14 +82,18 @@ var catalogue = [marks]struct{ id, about string }{
 	heartbeatRefused:      {"heartbeat-refused", "a handler's heartbeat was refused because its claim was lost"},
 	handlerPanicked:       {"handler-panicked", "a handler panicked, and nobody settled its claim"},
 	deadLetter:            {"dead-letter", "a job died"},
+	jobExpired:            {"job-expired", "a job died because it had expired"},
+	lastClaimLapsed:       {"last-claim-lapsed", "a job died because the claim of its last attempt lapsed"},
 	unknownApplied:        {"unknown-applied", "a call failed although the store had done it"},
 	unknownNotApplied:     {"unknown-not-applied", "a call failed and the store had not done it"},
 	crashMidTick:          {"crash-mid-tick", "a process crashed between the read and the write of a tick"},
 	crashMidRequest:       {"crash-mid-request", "a process crashed while a request of it was on its way"},
 	crashMidReply:         {"crash-mid-reply", "a process crashed while a reply to it was on its way"},
+	crashMidJob:           {"crash-mid-job", "a process crashed while a handler of it was at work"},
 	orphanApplied:         {"orphan-applied", "the store did a call whose process had crashed"},
 	pauseOutlastsClaim:    {"pause-outlasts-claim", "a process was paused for longer than a claim of it lasted"},
 	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},
+	rearmed:               {"rearmed", "a schedule began anew because a wrong clock had set its cursor"},
 	restoreLostTail:       {"restore-lost-tail", "a restart forgot fires that had happened"},
 }
 
@@ -88,6 +109,43 @@ func markIDs() []string {
 func markOf(id string) (mark, bool) {
 	i := slices.Index(markIDs(), id)
 	return mark(max(i, 0)), i >= 0
+}
+
+// allMarks stands for the whole catalogue, and -ID behind it for all but that.
+const allMarks = "all"
+
+// marksOf reads a list of marks: one, or all, or all but some.
+func marksOf(text string) ([]mark, *refusal) {
+	if m, ok := markOf(text); ok {
+		return []mark{m}, nil
+	}
+	words := strings.Split(text, ",")
+	if words[0] != allMarks {
+		r := unknown(text, markIDs())
+		r.allowed = "a coverage mark: " + r.allowed
+		return nil, r
+	}
+	var without [marks]bool
+	for _, word := range words[1:] {
+		id, minus := strings.CutPrefix(word, "-")
+		m, ok := markOf(id)
+		switch {
+		case !minus:
+			return nil, refuse(word, "-MARK behind "+allMarks+",")
+		case !ok:
+			r := unknown(id, markIDs())
+			r.allowed = "a coverage mark: " + r.allowed
+			return nil, r
+		}
+		without[m] = true
+	}
+	var list []mark
+	for m := range mark(marks) {
+		if !without[m] {
+			list = append(list, m)
+		}
+	}
+	return list, nil
 }
 
 // Coverage counts, for every mark of the catalogue, how often a run or a sweep

@@ -235,7 +235,7 @@ func (p *parser) checkFault(l *line, f *Fault) {
 // expectWord is the first word of the lines of [Scenario.Expect].
 const expectWord = "expect"
 
-var expectForms = []string{"no-double-fire", "NAME.fires=N", "NAME.skipped=N", "NAME.quarantined=N", "verdict=WORD", "sometimes:MARK"}
+var expectForms = []string{"no-double-fire", "NAME.fires=N", "NAME.skipped=N", "NAME.quarantined=N", "verdict=WORD", "sometimes:MARK", "sometimes:all,-MARK"}
 
 func (p *parser) expect(l *line) {
 	if len(l.words) == 1 {
@@ -250,9 +250,7 @@ func (p *parser) expect(l *line) {
 			e.Kind = ExpectNoDoubleFire
 		case w.key == "" && isMark:
 			e.Kind, e.Mark = ExpectMark, id
-			if _, ok := markOf(id); !ok {
-				r := unknown(id, markIDs())
-				r.allowed = "a coverage mark: " + r.allowed
+			if _, r := marksOf(id); r != nil {
 				p.refuse(l, w.column+len(markPrefix), r)
 			}
 		case w.key == verdictKey:

@@ -185,7 +185,7 @@
 // The lines of what must come of it:
 //
 //	expect    no-double-fire NAME.fires=N NAME.skipped=N NAME.quarantined=N
-//	          verdict=WORD sometimes:MARK
+//	          verdict=WORD sometimes:MARK sometimes:all,-MARK
 //
 // no-double-fire is of one timeline: a boundary that fires again because a
 // restart began from an older state, or because clock-repair=rearm took back
@@ -221,7 +221,10 @@
 //
 // A coverage mark is a state of affairs that a test is worth little without ever
 // reaching: sometimes:MARK expects it, the table and the recorded outcome of a run
-// count it, as does "coverage" in the JSON of simulate.
+// count it, as does "coverage" in the JSON of simulate. A sweep is expected to reach
+// it in one of its runs, or else it is vacuous. sometimes:all expects the whole list,
+// and sometimes:all,-MARK,-MARK all but those, of a sweep of [EnoughSeeds] or more;
+// for fewer runs it is not judged.
 //
 //	cap-hit                   a tick fired exactly 64 boundaries of a schedule and skipped none
 //	cap-exceeded              a tick skipped boundaries beyond the 64th
@@ -230,10 +233,15 @@
 //	quarantined               a row was held
 //	row-healed                a row that was held fired, or went on, again
 //	queue-full                a tick found no room in a queue
+//	budget-full               a tick left due schedules to the next one, to stay within its budget
 //	stale-move                a row was left alone because it had changed since its tick had read it
+//	edit-mid-tick             a schedule was edited between the read and the write of a tick
+//	pause-skipped             a resume skipped what came due in the pause
 //	leader-changed            another runner than the last one took the lead
 //	two-leaders               two runners believed to lead at once
 //	lease-lapsed              a leader found its lease lapsed and took it anew
+//	lease-ahead               a lease was taken over that a clock which was ahead had granted
+//	retries-exhausted         a leader's calls failed four times in a row
 //	stale-write-refused       the write of a tick was refused because its lease was not live
 //	paused-leader-refused     the same, and its leader was paused since it had read
 //	renewal-lost-yet-kept     a renewal failed and the lease was kept
@@ -244,13 +252,17 @@
 //	heartbeat-refused         a handler's heartbeat was refused because its claim was lost
 //	handler-panicked          a handler panicked, and nobody settled its claim
 //	dead-letter               a job died
+//	job-expired               a job died because it had expired
+//	last-claim-lapsed         a job died because the claim of its last attempt lapsed
 //	unknown-applied           a call failed although the store had done it
 //	unknown-not-applied       a call failed and the store had not done it
 //	crash-mid-tick            a process crashed between the read and the write of a tick
 //	crash-mid-request         a process crashed while a request of it was on its way
 //	crash-mid-reply           a process crashed while a reply to it was on its way
+//	crash-mid-job             a process crashed while a handler of it was at work
 //	orphan-applied            the store did a call whose process had crashed
 //	pause-outlasts-claim      a process was paused for longer than a claim of it lasted
 //	clock-back-over-boundary  the clock stepped back over a fired boundary
+//	rearmed                   a schedule began anew because a wrong clock had set its cursor
 //	restore-lost-tail         a restart forgot fires that had happened
 package sim

@@ -91,6 +91,17 @@ func (e Expect) String() string {
 	return quote(e.Schedule) + "." + word + "=" + strconv.FormatInt(e.Count, 10)
 }
 
+// ofAllMarks reports whether all coverage marks are expected, or all but some.
+func (e Expect) ofAllMarks() bool {
+	return e.Mark == allMarks || strings.HasPrefix(e.Mark, allMarks+",")
+}
+
+// marks are the coverage marks that are expected.
+func (e Expect) marks() []mark {
+	list, _ := marksOf(e.Mark)
+	return list
+}
+
 // WithOutcome is the text of a scenario with another recorded outcome, or
 // without one if it is "". What stands above the line "----" stays as it is.
 func WithOutcome(text, outcome string) string {

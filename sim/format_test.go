@@ -64,7 +64,7 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 		case ExpectVerdict:
 			e.Verdict = Verdict(rapid.IntRange(0, int(HandlerCrash)).Draw(t, "verdict"))
 		case ExpectMark:
-			e.Mark = rapid.SampledFrom(markIDs()).Draw(t, "mark")
+			e.Mark = rapid.SampledFrom(append(markIDs(), "all", "all,-cap-hit,-skipped")).Draw(t, "mark")
 		}
 		s.Expect = append(s.Expect, e)
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -45,6 +46,7 @@ type node struct {
 	stalled     bool               // it was paused since it read them
 	renewalLost bool               // the latest renewal failed
 	readAt      store.Instant      // the reading of its latest look
+	due         int                // how many rows that was answered
 	inspectedAt store.Instant      // and of its latest list of schedules
 	failures    int                // of the runner's calls since its last whole tick
 
@@ -219,6 +221,7 @@ func (n *node) stop(goodOrder bool) {
 		n.w.coverage.sometimes(crashMidTick, n.midTick)
 		n.w.coverage.sometimes(crashMidRequest, n.waits(request))
 		n.w.coverage.sometimes(crashMidReply, n.waits(reply))
+		n.w.coverage.sometimes(crashMidJob, slices.ContainsFunc(n.workers, func(worker *worker) bool { return worker.state == works }))
 	}
 	reason := "crash"
 	if goodOrder {
@@ -251,6 +254,7 @@ func (n *node) step() {
 	switch {
 	case report.Err != nil:
 		n.failures++
+		n.w.coverage.sometimes(retriesExhausted, n.leads && n.failures == retries+1)
 	case n.leads && (n.held || rests && report.Phase != ""):
 		n.failures, n.cause = 0, n.grant
 	}

@@ -97,7 +97,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	const (
 		directives = "one of engine, start, run, queue, schedule, at, during, swarm, expect"
 		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, priority=, expires=, visibility=, attempts=, backoff=, payload="
-		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK"
+		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK, sometimes:all,-MARK"
 	)
 	for line, want := range map[string]string{
 		"schedul x every=5m queue=mail": `1: found "schedul", want ` + directives + `; did you mean "schedule"?`,
@@ -177,17 +177,20 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"at 5m queue late-ack for=1m":                    `28: found the end of the line, want takes=`,
 		"at 106751d down for=106751d":                    `4: found a fault from 106751d for 106751d, want one that ends by quiet-after=1h30m`,
 
-		"expect":                         `7: found the end of the line, want ` + expects,
-		"expect no-double-fires":         `8: found "no-double-fires", want ` + expects + `; did you mean "no-double-fire"?`,
-		"expect report.fire=24":          `15: found "fire", want one of fires, skipped, quarantined; did you mean "fires"?`,
-		"expect reprt.fires=24":          `8: found "reprt", want a schedule: report; did you mean "report"?`,
-		"expect report.fires=-1":         `21: found "-1", want a whole number from 0 to 9223372036854775807`,
-		"expect .fires=1":                `8: found ".fires=1", want NAME.fires=N`,
-		`expect "".fires=1`:              `8: found "\"\".fires=1", want NAME.fires=N`,
-		"expect verdict=safe":            `16: found "safe", want one of pass, bad-input, safety, liveness, nondeterministic, vacuous, budget, handler-crash; did you mean "safety"?`,
-		"expect sometimes:lease-lapse":   `18: found "lease-lapse", want a coverage mark: ` + oneOf(markIDs()) + `; did you mean "lease-lapsed"?`,
-		`expect "sometimes:cap-hit"`:     `8: found "\"sometimes:cap-hit\"", want ` + expects,
-		"expect no-double-fire report.x": `23: found "report.x", want ` + expects,
+		"expect":                            `7: found the end of the line, want ` + expects,
+		"expect no-double-fires":            `8: found "no-double-fires", want ` + expects + `; did you mean "no-double-fire"?`,
+		"expect report.fire=24":             `15: found "fire", want one of fires, skipped, quarantined; did you mean "fires"?`,
+		"expect reprt.fires=24":             `8: found "reprt", want a schedule: report; did you mean "report"?`,
+		"expect report.fires=-1":            `21: found "-1", want a whole number from 0 to 9223372036854775807`,
+		"expect .fires=1":                   `8: found ".fires=1", want NAME.fires=N`,
+		`expect "".fires=1`:                 `8: found "\"\".fires=1", want NAME.fires=N`,
+		"expect verdict=safe":               `16: found "safe", want one of pass, bad-input, safety, liveness, nondeterministic, vacuous, budget, handler-crash; did you mean "safety"?`,
+		"expect sometimes:lease-lapse":      `18: found "lease-lapse", want a coverage mark: ` + oneOf(markIDs()) + `; did you mean "lease-lapsed"?`,
+		"expect sometimes:all,-lease-lapse": `18: found "lease-lapse", want a coverage mark: ` + oneOf(markIDs()) + `; did you mean "lease-lapsed"?`,
+		"expect sometimes:all,skipped":      `18: found "skipped", want -MARK behind all,`,
+		"expect sometimes:all,":             `18: found "", want -MARK behind all,`,
+		`expect "sometimes:cap-hit"`:        `8: found "\"sometimes:cap-hit\"", want ` + expects,
+		"expect no-double-fire report.x":    `23: found "report.x", want ` + expects,
 	} {
 		require.Equal(t, []string{"a.sim:4:" + want}, mistakesOf(t, line), "%q", line)
 	}

@@ -334,7 +334,7 @@ type Expect struct {
 	Schedule string  // of the three kinds that count
 	Count    int64   // of the same
 	Verdict  Verdict // of ExpectVerdict
-	Mark     string  // of ExpectMark: its id
+	Mark     string  // of ExpectMark: its id; or "all", and behind it ",-" and the id of each that is not expected
 }
 
 // ExpectKind is what is expected.
@@ -347,5 +347,5 @@ const (
 	ExpectSkipped                 // so many boundaries are skipped
 	ExpectQuarantined             // the schedule is held so often
 	ExpectVerdict                 // the run's verdict
-	ExpectMark                    // a coverage mark is reached
+	ExpectMark                    // a coverage mark is reached; all of them, by a sweep of [EnoughSeeds]
 )

@@ -264,6 +264,28 @@ func TestSweepJudgesMarksOverAllRuns(t *testing.T) {
 	require.Equal(t, Vacuous, (&SweepResult{Scenario: s}).Verdict(), "no run reaches no mark")
 }
 
+// TestAllMarksAreExpectedOfALargeSweep alone; those that are named are not.
+func TestAllMarksAreExpectedOfALargeSweep(t *testing.T) {
+	s := *parsed(t, calmHour+"expect sometimes:all,-quarantined,-queue-full\n")
+	r, err := Sweep(s, Seeds{1, 2})
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict())
+	r.Runs = EnoughSeeds
+	require.Equal(t, Vacuous, r.Verdict())
+	require.Len(t, r.Unreached(), int(marks)-2, "in a calm hour nothing is reached")
+	require.NotContains(t, r.Unreached(), "queue-full")
+	for i := range r.Marks {
+		if id := r.Marks[i].ID; id != "quarantined" && id != "queue-full" && id != "cap-hit" {
+			r.Marks[i].Runs = 1
+		}
+	}
+	require.Equal(t, []string{"cap-hit"}, r.Unreached())
+
+	one, err := Run(s)
+	require.NoError(t, err)
+	require.Equal(t, Pass, one.Verdict, "and not of a single run")
+}
+
 // TestSweepTellsWhatFailed: by the gravest verdict, the first invariant broken
 // or the first expectation that was not met.
 func TestSweepTellsWhatFailed(t *testing.T) {

@@ -181,7 +181,8 @@ func (g *FaultGroup) add(o *FaultGroup) {
 var gravity = []Verdict{BadInput, Safety, Nondeterministic, HandlerCrash, Budget, Liveness, Unmet, Vacuous, Pass}
 
 // Verdict is the gravest of the runs; [Vacuous] if all passed and a mark that
-// the scenario expects was reached by none.
+// the scenario expects was reached by none. All of them are expected of
+// [EnoughSeeds] runs and more.
 func (r *SweepResult) Verdict() Verdict {
 	switch {
 	case len(r.Failures) > 0:
@@ -193,12 +194,21 @@ func (r *SweepResult) Verdict() Verdict {
 	}
 }
 
+// EnoughSeeds is of how many runs it is expected that they come to all coverage
+// marks, where a scenario expects sometimes:all.
+const EnoughSeeds = 2000
+
 // Unreached lists the marks that the scenario expects and no run reached.
 func (r *SweepResult) Unreached() []string {
 	var list []string
 	for _, e := range r.Scenario.Expect {
-		if m, ok := markOf(e.Mark); e.Kind == ExpectMark && (!ok || r.Marks == nil || r.Marks[m].Runs == 0) {
-			list = append(list, e.Mark)
+		if e.Kind != ExpectMark || e.ofAllMarks() && r.Runs < EnoughSeeds {
+			continue
+		}
+		for _, m := range e.marks() {
+			if id := catalogue[m].id; (r.Marks == nil || r.Marks[m].Runs == 0) && !slices.Contains(list, id) {
+				list = append(list, id)
+			}
 		}
 	}
 	return list

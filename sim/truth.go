@@ -152,7 +152,7 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 		}
 	}
 	if n := t.w.acting; n.reply == faultstore.Pass {
-		n.readAt = due.Now
+		n.readAt, n.due = due.Now, due.N
 		n.midTick = n.renewed && due.N > 0
 		n.renewed, n.stalled = false, false
 	}
@@ -208,6 +208,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 		t.w.fail(rightRows, "", "a tick rests on "+text(tick.Now)+", the rows were read at "+text(n.readAt))
 	}
 	t.w.causes.tick = t.w.tellOfTick(n, tick, EventTickWritten)
+	t.w.coverage.sometimes(budgetFull, len(tick.Moves) < n.due)
 	t.tick = t.tick[:0]
 	if t.overBudget(tick) {
 		t.w.fail(budgetHeld, "", fmt.Sprintf("a tick fires %d boundaries of several schedules, its budget is %d", len(tick.Fires), t.w.batch()))

@@ -315,6 +315,8 @@ func (q *trueQueue) die(id store.JobID, cause death) {
 func (t *truth) die(id store.JobID, cause death) {
 	j := t.jobs[id]
 	t.w.coverage.sometimes(deadLetter, true)
+	t.w.coverage.sometimes(jobExpired, cause == expired)
+	t.w.coverage.sometimes(lastClaimLapsed, cause == lapsed)
 	t.w.tellOfJob(id, j, Event{Kind: EventJobDied, Reason: deathWords[cause]})
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	*j.state()--

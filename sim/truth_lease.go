@@ -51,6 +51,7 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 		t.checkSpan(grant, ttlMS)
 	}
 	t.w.coverage.sometimes(leaderChanged, t.leader != "" && t.leader != owner)
+	t.w.coverage.sometimes(leaseAhead, !live && t.lease.Term != 0 && grant.Now < t.lease.ExpiresAt)
 	t.w.coverage.sometimes(leaseLapsed, t.leader == owner && term != t.lease.Term)
 	t.lease, t.term, t.leader, t.holder = grant.Lease, max(t.term, term), owner, t.w.acting
 	t.w.digest.Int(tagLease, int64(term))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -39,6 +40,9 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	}
 	for _, g := range b.Removes {
 		t.remove(g.Name)
+	}
+	if t.w.acting == t.w.operator {
+		t.w.coverage.sometimes(editMidTick, slices.ContainsFunc(t.w.nodes, func(n *node) bool { return n.midTick }))
 	}
 	return done, nil
 }
@@ -133,6 +137,7 @@ func dueAt(row *store.Schedule) store.Instant {
 // was ahead, and nothing else changes (T11, Q3).
 func (t *truth) repaired(s *trueSchedule, row *store.Schedule, anew bool, at store.Instant) {
 	was := &s.row
+	t.w.coverage.sometimes(rearmed, anew)
 	ahead := was.Hold != nil && was.DueAt > at.Add(heldMS)
 	want := *was
 	want.Rev, want.DueAt = row.Rev, at
@@ -220,6 +225,7 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 		t.w.tellOfSkips(s, s.first(), want.Cursor, "pause")
 	}
 	t.w.coverage.sometimes(skipped, missed > 0)
+	t.w.coverage.sometimes(pauseSkipped, missed > 0)
 }
 
 // remove takes a schedule out of the model.

@@ -152,23 +152,32 @@ func (r *sweepReport) writeFaults(w io.Writer) {
 
 func (r *sweepReport) writeMarks(w io.Writer) {
 	var rows [][]string
-	var never []string
+	var never, unseen []string
 	for _, m := range r.Marks {
-		if m.Reached > 0 {
+		switch {
+		case m.Reached > 0:
 			rows = append(rows, []string{m.ID, number(m.Runs), number(m.Reached), m.About})
-		} else {
+		case m.Evaluated > 0:
 			never = append(never, m.ID)
+		default:
+			unseen = append(unseen, m.ID)
 		}
 	}
 	if len(rows) > 0 {
 		writeRows(w, []column{{"coverage mark", words}, {"runs", numbers}, {"times", numbers}, {"meaning", wrapped}}, rows, nil)
 	}
-	if len(never) > 0 {
-		for line := range strings.Lines(text.WrapSoft("never reached: "+strings.Join(never, ", "), pageWidth) + "\n") {
-			fmt.Fprintln(w, strings.TrimRight(line, " \n"))
-		}
-		fmt.Fprintln(w)
+	writeMarkList(w, "never reached: ", never)
+	writeMarkList(w, "never even looked at: ", unseen)
+}
+
+func writeMarkList(w io.Writer, what string, marks []string) {
+	if len(marks) == 0 {
+		return
 	}
+	for line := range strings.Lines(text.WrapSoft(what+strings.Join(marks, ", "), pageWidth) + "\n") {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+	fmt.Fprintln(w)
 }
 
 func (r *sweepReport) writeExcuses(w io.Writer) {
