@@ -14,6 +14,7 @@ type sentAck struct {
 	life      int
 	job       *tickonce.Job // nil: it has come
 	ends      ending
+	reason    handlerError
 	duplicate bool
 }
 
@@ -29,7 +30,7 @@ func (w *world) sendLater(of *worker) bool {
 		}
 		w.faults[i].effect++
 		w.send(
-			sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, duplicate: duplicate},
+			sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, reason: of.reason, duplicate: duplicate},
 			w.draws.ackLater.within(f.Takes).Milliseconds())
 		late = late || !duplicate
 	}
@@ -63,7 +64,7 @@ func (w *world) receive(index int32) {
 	if a.duplicate && w.flying == nil {
 		before = w.truth.before()
 	}
-	err := w.settle(a.job, a.ends)
+	err := w.settle(a.job, a.ends, a.reason)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	switch {
 	case a.duplicate:

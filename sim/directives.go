@@ -88,6 +88,9 @@ func (p *parser) schedule(l *line) {
 	if p.schedules[s.Name] {
 		p.refuse(l, w.column, &refusal{found: "a second schedule " + shown(s.Name), allowed: "one line for a schedule"})
 	}
+	if handler, ok := p.handlers[s.Name]; ok && (handler == nil || s.Handler != Handler{}) {
+		p.refuse(l, w.column, &refusal{found: "a handler in Go of " + shown(s.Name), allowed: "one that is not nil, and the zero Schedule.Handler"})
+	}
 	p.schedules[s.Name], p.queues[s.Queue] = true, true
 	p.scenario.Schedules = append(p.scenario.Schedules, s)
 }

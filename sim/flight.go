@@ -121,8 +121,13 @@ func (n *node) waits(on leg) bool {
 	return false
 }
 
-// ground ends all flights, at the end of the run.
+// ground ends all flights and handlers in Go, at the end of the run.
 func (w *world) ground() {
+	for _, n := range w.nodes {
+		for _, worker := range n.workers {
+			worker.call.end()
+		}
+	}
 	for _, f := range w.flights {
 		if f != nil {
 			f.end()

@@ -8,7 +8,8 @@ import (
 
 // String writes the scenario as the text that [Parse] reads as an equal one.
 // Equal scenarios have equal texts; what has its default is left out. The text
-// of a scenario that [Scenario.Validate] refuses is refused by Parse.
+// of a scenario that [Scenario.Validate] refuses is refused by Parse. So is that
+// of one with handlers in Go, which no text has: it says handler=go.
 func (s Scenario) String() string {
 	var b strings.Builder
 	write := func(directive string, words ...string) {
@@ -28,7 +29,11 @@ func (s Scenario) String() string {
 	}
 	for i := range s.Schedules {
 		c := &s.Schedules[i]
-		write("schedule", keyWords([]string{quote(c.Name)}, c, scheduleKeys)...)
+		words := keyWords([]string{quote(c.Name)}, c, scheduleKeys)
+		if s.Handlers[c.Name] != nil {
+			words = append(words, "handler="+handlerInGo)
+		}
+		write("schedule", words...)
 	}
 	for i := range s.Faults {
 		b.WriteString(s.Faults[i].String() + "\n")

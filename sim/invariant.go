@@ -119,7 +119,7 @@ func panickedIn() string {
 		switch {
 		case strings.HasPrefix(name, "runtime."):
 			names = names[:0] // the panic's own frames, and those of its recovery before
-		case name == "sim.(*world).next" || strings.HasPrefix(name, "iter."):
+		case name == "sim.(*world).next" || strings.HasPrefix(name, "sim.newCall") || strings.HasPrefix(name, "iter."):
 			more = false
 		default:
 			names = append(names, fmt.Sprintf("%s (%s:%d)", name, path.Base(f.File), f.Line))

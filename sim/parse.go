@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -26,8 +27,13 @@ func Parse(file, text string) (Scenario, error) {
 // Validate checks a scenario built in Go as [Parse] checks a text: the lines
 // that the error speaks of are those of String.
 func (s Scenario) Validate() error {
-	_, err := Parse("", s.String())
-	return err
+	p := parser{handlers: s.Handlers}
+	s.Handlers = nil
+	p.parse(s.String())
+	if m := p.mistakes(); m != nil {
+		return m
+	}
+	return nil
 }
 
 // parser reads a text in two passes: words and values first, line by line;
@@ -35,6 +41,7 @@ func (s Scenario) Validate() error {
 type parser struct {
 	file     string
 	scenario Scenario
+	handlers Handlers // of a scenario built in Go
 	checks   []func() // the second pass
 	passes   [2]pass
 	second   bool
@@ -314,6 +321,11 @@ func (p *parser) whole(l *line) {
 	if len(s.Schedules) == 0 {
 		p.refuse(l, 1, &refusal{found: "the end of the scenario", allowed: "a line: schedule NAME every=SPEC queue=NAME"})
 		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.handlers)) {
+		if !p.schedules[name] {
+			p.refuse(&p.runLine, 1, &refusal{found: "a handler in Go of " + shown(name), allowed: "handlers of the schedules"})
+		}
 	}
 	boundaries := int64(0)
 	for i := range s.Schedules {

@@ -84,7 +84,7 @@ type Failure struct {
 	At        time.Time
 	Schedule  string
 	Detail    string
-	Liveness  bool
+	Verdict   Verdict // what it makes of the run: Safety, Liveness, HandlerCrash or Budget
 }
 
 // Excuse is something that was stuck and had to be.

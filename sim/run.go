@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -49,17 +50,16 @@ func (w *world) result() *Result {
 	return r
 }
 
-// verdict is the worst that happened: safety, then the budget, then liveness.
+// verdict is the gravest of what happened.
 func (w *world) verdict() Verdict {
 	verdict := Pass
-	for _, f := range w.failures {
-		if !f.Liveness {
-			return Safety
-		}
-		verdict = Liveness
-	}
 	if w.spent {
-		return Budget
+		verdict = Budget
+	}
+	for _, f := range w.failures {
+		if slices.Index(gravity, f.Verdict) < slices.Index(gravity, verdict) {
+			verdict = f.Verdict
+		}
 	}
 	return verdict
 }

@@ -32,6 +32,7 @@ type Scenario struct {
 
 	Queues    []Queue
 	Schedules []Schedule
+	Handlers  Handlers // those in Go, which no text has
 	Faults    []Fault
 	Swarm     Swarm // has faults drawn from the seed, where Faults has none
 	Expect    []Expect

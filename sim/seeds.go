@@ -143,7 +143,7 @@ func failureOf(s *Scenario, r *Result) *FailureGroup {
 		}
 	default:
 		for _, f := range r.Failures {
-			if f.Liveness == (r.Verdict == Liveness) {
+			if f.Verdict == r.Verdict {
 				g.What, g.Schedule, g.Detail = f.Invariant, f.Schedule, f.Detail
 				break
 			}

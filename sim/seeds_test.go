@@ -115,7 +115,7 @@ func TestSweepIsTheSumOfItsRuns(t *testing.T) {
 	s := *parsed(t, interleaved)
 	sum, err := Sweep(s, Seeds{1, 40})
 	require.NoError(t, err)
-	require.Equal(t, Pass, sum.Verdict(), sum.failure())
+	require.Equal(t, Pass, sum.Verdict(), sum.failure(t.Name()))
 	var events, fired, skipped, enqueued, drawn, effects int64
 	var coverage Coverage
 	runs := make([]int64, marks)

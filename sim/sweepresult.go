@@ -222,15 +222,21 @@ type TB interface {
 
 // Require fails the test unless the verdict is [Pass]. The message names the
 // seeds that failed, and has the scenario of the first one with its faults: kept
-// as a file, the command simulate runs it again.
+// as a file, the command simulate runs it again. One with handlers in Go only
+// the test can run again.
 func (r *SweepResult) Require(t TB) {
 	t.Helper()
-	if r.Verdict() != Pass {
-		t.Fatal(r.failure())
+	if r.Verdict() == Pass {
+		return
 	}
+	test := "the test"
+	if named, ok := t.(interface{ Name() string }); ok {
+		test = named.Name()
+	}
+	t.Fatal(r.failure(test))
 }
 
-func (r *SweepResult) failure() string {
+func (r *SweepResult) failure(test string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d seeds failed\n", r.Verdict(), r.Failed, r.Runs)
 	for _, g := range r.Failures {
@@ -247,8 +253,13 @@ func (r *SweepResult) failure() string {
 	}
 	if len(r.Failures) > 0 {
 		seed := r.Failures[0].Seeds[0]
-		fmt.Fprintf(&b, "to run seed %d again, keep what follows as seed-%d.sim, and\n", seed, seed)
-		fmt.Fprintf(&b, "  go run github.com/tickonce/tickonce/cmd/simulate run seed-%d.sim\n\n%s", seed, r.Scenario.draw(seed))
+		if len(r.Scenario.Handlers) > 0 {
+			fmt.Fprintf(&b, "to run seed %d again, which has handlers in Go, let %s sweep sim.Seeds{First: %d, Last: %d}; it is\n", seed, test, seed, seed)
+		} else {
+			fmt.Fprintf(&b, "to run seed %d again, keep what follows as seed-%d.sim, and\n", seed, seed)
+			fmt.Fprintf(&b, "  go run github.com/tickonce/tickonce/cmd/simulate run seed-%d.sim\n", seed)
+		}
+		fmt.Fprintf(&b, "\n%s", r.Scenario.draw(seed))
 	}
 	return b.String()
 }

@@ -387,7 +387,7 @@ func (t *truth) checkEnding(j *trueJob, s *store.Settle) {
 	t.w.checked[anEnding]++
 	right := s.To == store.Done
 	if t.w.intent.ends == fails {
-		if right = s.Error == errHandler.Error(); j.attempts >= j.stamps.MaxAttempts {
+		if right = s.Error == string(t.w.intent.reason); j.attempts >= j.stamps.MaxAttempts {
 			right = right && s.To == store.Dead
 		} else {
 			most := backoffMS(j.stamps.BaseBackoffMS, j.attempts)

@@ -12,9 +12,10 @@ import (
 // intent is what the operation under way is to make of a schedule or a job;
 // zero: the runner's repair of what a wrong clock did (T11).
 type intent struct {
-	edit FaultKind // FaultEditAdd for every registration
-	as   *Schedule // of a registration
-	ends ending    // of a settlement
+	edit   FaultKind    // FaultEditAdd for every registration
+	as     *Schedule    // of a registration
+	ends   ending       // of a settlement
+	reason handlerError // of one that fails
 }
 
 // Commit watches [store.Store.Commit].

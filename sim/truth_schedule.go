@@ -37,6 +37,8 @@ type trueSchedule struct {
 	rearmed                   bool          // it is a repair that allows it, not a restart
 	firedAgain, firedByRepair int64
 	left, forgotten           int64
+
+	crashed bool // its handler in Go has, in this run
 }
 
 // fates is what has to become of the boundaries that a tick meets: so many

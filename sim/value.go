@@ -373,6 +373,9 @@ type handlerValue struct{ h *Handler }
 
 var handlerWords = []string{HandlerSucceeds: "ok", HandlerFails: "fail", HandlerOverruns: "slow", HandlerPanics: "panic"}
 
+// handlerInGo stands for a handler in Go where a scenario is shown.
+const handlerInGo = "go"
+
 const handlerForm = "ok, ok:2s, ok:1s..5s, fail, fail:30%, fail:30%:1s..5s, slow or panic, with what fail may have"
 
 func (v handlerValue) parse(text string) *refusal {
@@ -380,6 +383,9 @@ func (v handlerValue) parse(text string) *refusal {
 	*v.h = Handler{}
 	if r := (wordValue[HandlerKind]{&v.h.Kind, handlerWords}).parse(kind); r != nil {
 		r.allowed = handlerForm
+		if kind == handlerInGo {
+			r.hint = "a handler in Go is no part of a scenario file: run the program that has it"
+		}
 		return r
 	}
 	if more && (v.h.Kind == HandlerFails || v.h.Kind == HandlerPanics) {

@@ -19,6 +19,7 @@ import (
 //	asks    NextClaimAt         an instant → sleeps until then · none → sleeps
 //	sleeps  none                → claims; a new job or a jump of the clock does that, too
 //	works   Heartbeat           → works, until the next one or its handler's end · refused → claims, now
+//	works   none                → works, until a handler in Go wants to go on again
 //	works   Ack, or Retry       → claims, now; without a call if the handler panicked, or its ack comes later
 //
 // A failed call is made again after 5 s, a heartbeat when the next one is due.
@@ -34,10 +35,13 @@ type worker struct {
 	woken  store.Instant // while it asks: when it was to be woken meanwhile
 	idle   store.Instant // since when it has nothing to do, while it asks and sleeps
 	job    *tickonce.Job // while it works
+	call   *Call         // its handler in Go, until that has ended; nil without one
 	ends   ending        // how its handler does
-	endsAt store.Instant
-	unsure bool  // whether an earlier settlement was made
-	cause  int64 // the latest event of its job
+	reason handlerError  // of one that fails
+	endsAt store.Instant // or goes on again, in Go
+	beatAt store.Instant // when the next automatic heartbeat is due
+	unsure bool          // whether an earlier settlement was made
+	cause  int64         // the latest event of its job
 }
 
 type workerState uint8
@@ -63,7 +67,12 @@ const (
 	works
 )
 
-var errHandler = errors.New("the handler failed, as the scenario says")
+// handlerError is why a handler failed.
+type handlerError string
+
+func (e handlerError) Error() string { return string(e) }
+
+const errHandler handlerError = "the handler failed, as the scenario says"
 
 // goOn makes the worker take its next step, in this state, at t.
 func (w *worker) goOn(state workerState, t store.Instant) {
@@ -78,7 +87,13 @@ func (w *worker) goOn(state workerState, t store.Instant) {
 func (w *worker) cutOff() {
 	w.goOn(away, store.None)
 	w.tell(EventHandlerCut, "stop")
-	w.job = nil
+	w.leave()
+}
+
+// leave ends the worker's job for it.
+func (w *worker) leave() {
+	w.call.end()
+	w.job, w.call = nil, nil
 }
 
 func (w *worker) step() {
@@ -88,10 +103,16 @@ func (w *worker) step() {
 	case asks:
 		w.ask()
 	case works:
-		if w.node.w.now < w.endsAt {
+		switch {
+		case w.node.w.now < w.endsAt:
 			w.beat()
-		} else {
+		case w.call == nil:
 			w.end()
+		case w.call.beats:
+			w.call.beats, w.call.beaten = false, w.heartbeat()
+			w.proceed()
+		default:
+			w.proceed()
 		}
 	default:
 		w.claim()
@@ -113,39 +134,59 @@ func (w *worker) claim() {
 		world.truth.checkJob(job, w.queue)
 		var takes time.Duration
 		takes, w.ends = world.handle(job)
-		w.job, w.unsure = job, false
+		w.job, w.reason, w.unsure = job, errHandler, false
 		w.endsAt = world.now.Add(takes.Milliseconds())
+		if handler := world.scenario.Handlers[job.Schedule]; handler != nil {
+			w.call = newCall(w, handler)
+		}
+		w.beatLater()
 		w.work()
+	}
+}
+
+// beatLater has the next automatic heartbeat be due an interval from now.
+func (w *worker) beatLater() {
+	w.beatAt = store.None
+	if every := w.node.w.truth.named[w.job.Schedule].scenario.Heartbeat; every > 0 {
+		w.beatAt = w.node.w.now.Add(every.Milliseconds())
 	}
 }
 
 // work lets the handler run until its next heartbeat or its end.
 func (w *worker) work() {
-	until := w.endsAt
-	if every := w.node.w.truth.named[w.job.Schedule].scenario.Heartbeat; every > 0 {
-		until = min(until, w.node.w.now.Add(every.Milliseconds()))
-	}
-	w.goOn(works, until)
+	w.goOn(works, min(w.endsAt, w.beatAt))
 }
 
 // beat extends the claim. A handler that learns that its claim is lost gives
 // up.
 func (w *worker) beat() {
-	err := w.job.Heartbeat(ctx, 0)
-	lost := errors.Is(err, tickonce.ErrClaimLost)
-	w.node.w.coverage.sometimes(heartbeatRefused, lost)
-	if lost {
+	err := w.heartbeat()
+	if errors.Is(err, tickonce.ErrClaimLost) {
 		w.tell(EventHandlerCut, "claim-lost")
 		w.free()
 		return
 	}
-	w.check(err)
+	w.beatLater()
 	w.work()
+}
+
+// heartbeat extends the claim.
+func (w *worker) heartbeat() error {
+	err := w.job.Heartbeat(ctx, 0)
+	lost := errors.Is(err, tickonce.ErrClaimLost)
+	w.node.w.coverage.sometimes(heartbeatRefused, lost)
+	if !lost {
+		w.check(err)
+	}
+	if w.call != nil {
+		w.call.Job.Deadline = w.job.Deadline
+	}
+	return err
 }
 
 // free makes the worker claim again.
 func (w *worker) free() {
-	w.job = nil
+	w.leave()
 	w.goOn(claims, w.node.w.now)
 }
 
@@ -185,7 +226,7 @@ func (w *worker) ask() {
 // settle ends the claim when the handler has returned. A failed call is made
 // again: the claim's token makes that safe.
 func (w *worker) settle() {
-	err := w.node.w.settle(w.job, w.ends)
+	err := w.node.w.settle(w.job, w.ends, w.reason)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	if w.ends == succeeds && !w.unsure {
 		w.node.w.coverage.sometimes(ackRefused, lost)
@@ -199,10 +240,10 @@ func (w *worker) settle() {
 }
 
 // settle tells the engine how the handler of the job ended.
-func (w *world) settle(job *tickonce.Job, ends ending) (err error) {
-	w.intent = intent{ends: ends}
+func (w *world) settle(job *tickonce.Job, ends ending, reason handlerError) (err error) {
+	w.intent = intent{ends: ends, reason: reason}
 	if ends == fails {
-		err = job.Retry(ctx, errHandler)
+		err = job.Retry(ctx, reason)
 	} else {
 		err = job.Ack(ctx)
 	}

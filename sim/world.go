@@ -283,14 +283,23 @@ func (w *world) step(n *node, e event) {
 
 // fail notes that an invariant was broken.
 func (w *world) fail(broken invariant, schedule, detail string) {
-	w.digest.Text(tagFailure, broken.String())
+	verdict := Safety
+	if broken == liveness {
+		verdict = Liveness
+	}
+	w.note(verdict, broken.String(), schedule, detail)
+}
+
+// note notes a failure.
+func (w *world) note(verdict Verdict, broken, schedule, detail string) {
+	w.digest.Text(tagFailure, broken)
 	if len(w.failures) < maxFailures {
 		w.failures = append(w.failures, Failure{
-			Invariant: broken.String(), Schedule: schedule, Detail: detail, At: timeOf(w.now), Liveness: broken == liveness,
+			Verdict: verdict, Invariant: broken, Schedule: schedule, Detail: detail, At: timeOf(w.now),
 		})
 	}
 	if w.watched() {
-		w.tell(Event{Kind: EventViolated, Cause: w.causes.last, Process: w.acting.number(), Schedule: schedule, Reason: broken.String() + ": " + detail})
+		w.tell(Event{Kind: EventViolated, Cause: w.causes.last, Process: w.acting.number(), Schedule: schedule, Reason: broken + ": " + detail})
 	}
 }
 
@@ -320,6 +329,7 @@ const (
 	tagCommit
 	tagRestore
 	tagNode
+	tagHandler
 )
 
 // ctx is never cancelled: a process that goes away takes no more steps.

@@ -1,0 +1,243 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
+)
+
+// Steps is a handler in Go. It runs as a coroutine in virtual time: each of its
+// sleeps gives the run to others, and whatever it does in between takes no time.
+// nil ends its job as done; with an error the job is tried again, or dies.
+//
+// A handler that calls [Call.Sleep] never, or that waits for something else,
+// such as a channel, a lock or another goroutine, stops the whole run: nothing
+// can interrupt it. So let it start no goroutine, and ask no clock and no source
+// of randomness but those of its [Call], or equal seeds come to different
+// digests. It has to keep what it knows to itself: a variable that outlives the
+// call is shared with other processes, with the past of a process that has
+// crashed, and with the other runs of a [Sweep].
+type Steps func(c *Call) error
+
+// Handlers are the handlers in Go of schedules, by the schedules' names. They
+// take the place of [Schedule.Handler], which has to be the zero one there.
+type Handlers map[string]Steps
+
+// What an error of a [Steps] may wrap.
+var (
+	// ErrCrash has the run judged as one in which the handler panicked.
+	ErrCrash = errors.New("the handler crashed")
+
+	// ErrBudget breaks the run off, because the handler takes more than it may.
+	ErrBudget = errors.New("the handler takes more than it may")
+)
+
+// MaxSteps is how many sleeps and heartbeats a [Steps] may make for one attempt
+// of a job; the verdict of a run in which it makes more is [Budget].
+const MaxSteps = 1_000_000
+
+// Call is one attempt of a job, as its handler has it. It is of that handler
+// alone: its methods panic when another, or one that has ended, calls them.
+//
+// When the process stops or crashes, or when the claim is lost, as an automatic
+// heartbeat learns, the handler is given up: the method that it is in panics, so
+// its deferred calls run, which those of a process that crashed would not. There
+// is no harm in that: the methods of the Call panic again, and how the handler
+// ends is ignored. One that recovers this panic, and goes on for ever, hangs.
+type Call struct {
+	// Job is the job, as it was claimed; its methods refuse to work, since the
+	// worker settles it. A heartbeat changes its Deadline.
+	Job tickonce.Job
+
+	worker  *worker
+	random  *rand.Rand
+	suspend func(until store.Instant) bool
+	resume  func() (until store.Instant, more bool)
+	stop    func()
+
+	steps   int
+	running bool
+	ended   bool  // by itself
+	gone    bool  // given up
+	beats   bool  // it waits for a heartbeat
+	beaten  error // what that answered
+	err     error // how the handler ended
+}
+
+// meant is a panic that a handler means.
+type meant struct{ value any }
+
+var errMeant = errors.New("the handler panicked, and meant it")
+
+// newCall is an attempt of the worker's job by the handler in Go, which begins
+// once it goes on.
+func newCall(w *worker, handler Steps) *Call {
+	j := w.job
+	c := &Call{worker: w, Job: tickonce.Job{
+		ID: j.ID, Queue: j.Queue, Payload: j.Payload, Schedule: j.Schedule, Boundary: j.Boundary,
+		Enqueued: j.Enqueued, RunAt: j.RunAt, Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, Priority: j.Priority,
+		LastError: j.LastError, Deadline: j.Deadline,
+	}}
+	c.resume, c.stop = iter.Pull(func(suspend func(store.Instant) bool) {
+		defer c.recovered()
+		c.suspend = suspend
+		c.err = handler(c)
+	})
+	return c
+}
+
+// recovered takes a panic of the handler, if there is one, as its error.
+func (c *Call) recovered() {
+	p := recover()
+	switch _, meant := p.(meant); {
+	case c.gone:
+	case c.steps > MaxSteps:
+		c.err = fmt.Errorf("%w: more than %d sleeps and heartbeats for one job", ErrBudget, MaxSteps)
+	case meant:
+		c.err = errMeant
+	case p != nil:
+		c.err = fmt.Errorf("%w: %s, in %s", ErrCrash, textOf(p), panickedIn())
+	}
+}
+
+// goOn lets the handler go on until it waits, or ends.
+func (c *Call) goOn() (until store.Instant, more bool) {
+	c.running = true
+	until, more = c.resume()
+	c.running, c.ended = false, !more
+	return until, more
+}
+
+// end gives the handler up, unless it has ended.
+func (c *Call) end() {
+	if c == nil || c.ended || c.gone {
+		return
+	}
+	c.gone, c.running = true, true
+	c.stop()
+	c.running = false
+}
+
+// wait lets others' events happen until the instant.
+func (c *Call) wait(until store.Instant) {
+	if !c.running {
+		panic("sim: a Call is used outside of its handler")
+	}
+	if c.gone {
+		panic(errAbandoned)
+	}
+	if c.steps++; c.steps > MaxSteps || !c.suspend(until) {
+		panic(errAbandoned)
+	}
+}
+
+// Sleep lets the time pass: at least d, in whole milliseconds, and longer while
+// the process is paused. It goes by the true time, as a timer does. 0 or less
+// lets whatever else happens at this instant happen.
+func (c *Call) Sleep(d time.Duration) {
+	ms := d.Milliseconds()
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	c.wait(c.worker.node.w.now.Add(max(ms, 0)))
+}
+
+// Now is what the process's own clock shows, in UTC: it jumps and drifts as
+// faults have it. With a single process it is the store's, too.
+func (c *Call) Now() time.Time {
+	n := c.worker.node
+	return timeOf(n.clock.at(n.w.now))
+}
+
+// Elapsed is the true time since the run began, by which to measure how long
+// something takes: no fault moves it.
+func (c *Call) Elapsed() time.Duration {
+	w := c.worker.node.w
+	return time.Duration(w.now-w.start) * time.Millisecond
+}
+
+// Heartbeat renews the claim, for its visibility from now on. The error is that
+// of [tickonce.Job.Heartbeat]: [tickonce.ErrClaimLost], or that of a call which a
+// fault made fail. With [Schedule.Heartbeat] the worker makes heartbeats by
+// itself, too.
+func (c *Call) Heartbeat() error {
+	c.beats = true
+	c.wait(c.worker.node.w.now)
+	return c.beaten
+}
+
+// Rand is a source of randomness of this attempt, the same for equal seeds, jobs
+// and attempts.
+func (c *Call) Rand() *rand.Rand {
+	if c.random == nil {
+		key := core.Mix64(c.worker.node.w.scenario.Engine.Seed) ^ uint64(c.Job.ID)
+		c.random = rand.New(rand.NewPCG(core.Mix64(key), uint64(c.Job.Attempt)))
+	}
+	return c.random
+}
+
+// Process is the process that runs the handler, from 1, and in which of its lives
+// it is: each start of the process begins one.
+func (c *Call) Process() (number, life int) {
+	return c.worker.node.index + 1, c.worker.node.lives
+}
+
+// Panic panics, and means it: the run is not judged for it. As with handler=panic
+// the worker goes on, and nobody settles the claim.
+func (c *Call) Panic(value any) { panic(meant{value}) }
+
+// proceed lets the worker's handler in Go go on until it waits, or until its end.
+func (w *worker) proceed() {
+	c := w.call
+	until, more := c.goOn()
+	w.node.w.digest.Int(tagHandler, int64(until))
+	if more {
+		w.endsAt = until
+		w.work()
+		return
+	}
+	w.call = nil
+	w.judge(c)
+	w.end()
+}
+
+// judge takes how the handler in Go ended as the ending, unless a fault has a
+// worse one. Of the crashes of a schedule's handler the first is a failure.
+func (w *worker) judge(c *Call) {
+	world, s := w.node.w, w.node.w.truth.named[w.job.Schedule]
+	detail := func() string {
+		return fmt.Sprintf("%s, attempt %d: %s", jobOf(store.Instant(w.job.Boundary.UnixMilli())), w.job.Attempt, textOf(c.err))
+	}
+	switch {
+	case c.err == nil:
+	case errors.Is(c.err, ErrBudget):
+		world.note(Budget, "handler budget", s.scenario.Name, detail())
+		w.ends, world.broken = panics, true
+	case errors.Is(c.err, ErrCrash):
+		if w.ends = panics; !s.crashed {
+			world.note(HandlerCrash, "handler crash", s.scenario.Name, detail())
+		}
+		s.crashed = true
+	case c.err == errMeant:
+		w.ends = panics
+	case w.ends == succeeds:
+		w.ends, w.reason = fails, handlerError(textOf(c.err))
+	}
+}
+
+// textOf is what is kept of an error, or of the value of a panic: a text without
+// addresses.
+func textOf(v any) string {
+	switch v.(type) {
+	case error, fmt.Stringer, string, bool, int, int64, uint64:
+		return core.CleanText(fmt.Sprint(v), 1<<10)
+	default:
+		return fmt.Sprintf("a %T", v)
+	}
+}
