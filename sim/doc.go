@@ -55,6 +55,24 @@
 // [Shrink] makes a scenario that fails as small as it can while it fails in the
 // same way, or one that reaches a coverage mark while it reaches it.
 //
+// # Handlers in Go
+//
+// What runs a schedule's jobs can be code of your own, a [Steps], instead of the
+// few words that [Schedule.Handler] has for it:
+//
+//	Handlers: sim.Handlers{"report": func(c *sim.Call) error {
+//		if !online(c.Job.Payload, c.Now()) {
+//			return errors.New("offline") // and is tried again
+//		}
+//		c.Sleep(3 * time.Second) // of virtual time
+//		return nil
+//	}},
+//
+// It runs as a coroutine: one handler at a time, from one sleep to the next, with
+// the clock of its process, and with randomness of the run's seed. Crashes, pauses
+// and lost claims come to it in its sleeps. A panic that [Call.Panic] does not make
+// is the verdict handler-crash, with its place.
+//
 // # Scenario files
 //
 // A scenario is one text file. It can be written by hand, and is what a failed
@@ -209,12 +227,12 @@
 //	liveness          3  what was due did not happen in time, with no fault to blame
 //	nondeterministic  4  the same scenario and seed gave another digest
 //	vacuous           5  a coverage mark that was asked for was never reached
-//	budget            6  the run took more events than it may
+//	budget            6  the run took more events, or a handler more steps, than it may
 //	handler-crash     7  a handler panicked that was not meant to
 //	unmet             2  what is expected did not come, whether or not an invariant was broken
 //
-// No single run comes to nondeterministic or vacuous, and none yet to
-// handler-crash. Words but unmet may be expected: a run whose verdict is the
+// No single run comes to nondeterministic or vacuous, and only one with handlers
+// in Go to handler-crash. Words but unmet may be expected: a run whose verdict is the
 // expected one passes.
 //
 // # Coverage marks

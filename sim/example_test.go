@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,4 +52,36 @@ expect   report.fires=6 no-double-fire sometimes:unknown-applied
 	fmt.Println(r.Verdict, r.Unmet, err)
 	// Output:
 	// pass [] <nil>
+}
+
+// A handler in Go, which takes some minutes and fails at times: how long after
+// midnight each night's report is there, although the process goes down in one
+// of them.
+func ExampleSteps() {
+	r, err := sim.Run(sim.Scenario{
+		Engine:    sim.Engine{Seed: 2},
+		For:       5*24*time.Hour + 2*time.Hour,
+		Schedules: []sim.Schedule{{Name: "report", Spec: "@every 1d", Queue: "mail", BaseBackoff: 10 * time.Minute}},
+		Handlers: sim.Handlers{"report": func(c *sim.Call) error {
+			c.Sleep(time.Duration(1+c.Rand().IntN(5)) * time.Minute)
+			if c.Rand().IntN(3) == 0 {
+				return errors.New("the server is busy")
+			}
+			fmt.Printf("%s at the %d. attempt, after %v\n", c.Now().Format(time.DateOnly), c.Job.Attempt, c.Now().Sub(c.Job.Boundary))
+			return nil
+		}},
+		Faults: []sim.Fault{{Kind: sim.FaultDown, At: 48*time.Hour + 30*time.Second, For: time.Hour}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Verdict)
+	// Output:
+	// 2026-01-02 at the 1. attempt, after 2m0s
+	// 2026-01-03 at the 2. attempt, after 1h1m30s
+	// 2026-01-04 at the 1. attempt, after 2m0s
+	// 2026-01-05 at the 1. attempt, after 5m0s
+	// 2026-01-06 at the 2. attempt, after 12m32.109s
+	// pass
 }

@@ -15,7 +15,7 @@
 //	3  liveness: what was due did not happen in time
 //	4  nondeterministic
 //	5  vacuous
-//	6  budget: more events than a run may take
+//	6  budget: more than a run may take
 //	7  a handler crashed
 //
 // and 130 that of a sweep of which not all seeds were run, and that found nothing
@@ -81,7 +81,7 @@ const exitCodes = `Exit codes:
   3  liveness: what was due did not happen in time
   4  nondeterministic: the same seed came to something else
   5  vacuous: a coverage mark that was asked for was never reached
-  6  budget: more events than a run may take
+  6  budget: more than a run may take
   7  handler crash: a handler panicked that was not meant to`
 
 func newRoot() *cobra.Command {

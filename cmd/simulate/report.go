@@ -286,7 +286,7 @@ var verdictText = [...]string{
 	sim.Liveness:         "what was due did not happen in time, although all faults were over",
 	sim.Nondeterministic: "the same scenario and seed gave another digest",
 	sim.Vacuous:          "what the run was meant to meet was never met",
-	sim.Budget:           "the run takes more events than a run may; make it shorter",
+	sim.Budget:           "the run takes more events, or a handler more steps, than it may; make it shorter",
 	sim.HandlerCrash:     "a handler panicked that was not meant to",
 	sim.Unmet:            "the run did not come to what the file says",
 }

@@ -39,3 +39,14 @@ func Register(ctx context.Context, eng *tickonce.Engine) error {
 	}
 	return nil
 }
+
+// Ledger has what was charged, by the minute.
+type Ledger map[time.Time]int
+
+// Charge bills the minute, once: a job may run again after it did its work, when
+// its process crashed before the engine heard of it.
+func (l Ledger) Charge(minute time.Time) {
+	if l[minute] == 0 {
+		l[minute]++
+	}
+}

@@ -68,6 +68,41 @@ func FuzzTasksThroughOutages(f *testing.F) {
 	})
 }
 
+// TestMinutesAreChargedOnce runs the code that bills: crashes and lost replies
+// have some of its jobs run twice, and yet no minute is charged twice.
+func TestMinutesAreChargedOnce(t *testing.T) {
+	runs, minutes := 0, 0
+	for seed := range uint64(5) {
+		ledger := Ledger{} // outside the processes, so no crash of theirs empties it
+		s := scenario()
+		s.Schedules[0].Handler = sim.Handler{}
+		s.Handlers = sim.Handlers{"metering": func(c *sim.Call) error {
+			c.Sleep(2 * time.Second) // until the meter answers
+			ledger.Charge(c.Job.Boundary)
+			runs++
+			c.Sleep(time.Second) // until the engine is told
+			return nil
+		}}
+		drawn, err := s.Draw(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := sim.Run(drawn)
+		if err != nil || r.Verdict != sim.Pass {
+			t.Fatal(err, seed, r.Verdict, r.Failures, r.Unmet)
+		}
+		for minute, charged := range ledger {
+			if charged != 1 {
+				t.Errorf("seed %d: %s was charged %d times", seed, minute, charged)
+			}
+		}
+		minutes += len(ledger)
+	}
+	if runs <= minutes {
+		t.Errorf("%d runs for %d minutes: no job ran twice, so this shows nothing", runs, minutes)
+	}
+}
+
 // TestRegister: what is simulated is what the service registers.
 func TestRegister(t *testing.T) {
 	eng, err := memengine.New(tickonce.Config{})
