@@ -66,6 +66,7 @@ func (k *shrinker) leaveOutSchedules() {
 			queues[s.Faults[i].Queue] = true
 		}
 		s.Queues = slices.DeleteFunc(s.Queues, func(q Queue) bool { return !queues[q.Name] })
+		s.Handlers = s.Handlers.of(s.Schedules)
 		s.Expect = slices.DeleteFunc(s.Expect, func(e Expect) bool { return !schedules[e.Schedule] })
 	})
 }

@@ -29,6 +29,17 @@ type Steps func(c *Call) error
 // take the place of [Schedule.Handler], which has to be the zero one there.
 type Handlers map[string]Steps
 
+// of is the handlers of these schedules.
+func (h Handlers) of(schedules []Schedule) Handlers {
+	some := Handlers{}
+	for i := range schedules {
+		if handler := h[schedules[i].Name]; handler != nil {
+			some[schedules[i].Name] = handler
+		}
+	}
+	return some
+}
+
 // What an error of a [Steps] may wrap.
 var (
 	// ErrCrash has the run judged as one in which the handler panicked.

@@ -359,3 +359,16 @@ func TestStepsAreValidated(t *testing.T) {
 		})
 	}
 }
+
+// What is shrunk keeps the handlers of the schedules that it keeps.
+func TestStepsAreShrunk(t *testing.T) {
+	s := hourly(t, func(*Call) error { panic("no") }, "\nschedule b every=1m queue=q")
+	s.Handlers["b"] = func(*Call) error { return nil }
+	r, err := Shrink(s, Shrinking{})
+	require.NoError(t, err)
+	require.Equal(t, HandlerCrash, r.Result.Verdict)
+	require.Len(t, r.Scenario.Handlers, 1)
+	require.Len(t, s.Handlers, 2)
+	require.NoError(t, r.Scenario.Validate())
+	require.Contains(t, r.Scenario.String(), "schedule a every=1h queue=q handler=go\n")
+}
