@@ -145,7 +145,7 @@ const mostReason = 500
 // reason is what the scenario was shrunk towards, and of a failure how it shows.
 func (s *shrunk) reason() string {
 	for _, f := range s.Result.Failures {
-		if f.Liveness == (s.Result.Verdict == sim.Liveness) && s.Result.Verdict != sim.Unmet {
+		if f.Verdict == s.Result.Verdict {
 			if f.Schedule != "" {
 				f.Detail = "schedule " + f.Schedule + ": " + f.Detail
 			}
