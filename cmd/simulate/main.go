@@ -99,7 +99,21 @@ boundary, which is an instant at which a schedule is due.
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRun(), newSweep(), newMerge(), newShrink(), newExplain())
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Begin:", []*cobra.Command{newNew()}},
+		{"Run and explain:", []*cobra.Command{newRun(), newExplain()}},
+		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
+		{"Shrink and keep:", []*cobra.Command{newShrink()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
 	return root
 }
 

@@ -38,13 +38,13 @@ are some, nothing is said of what the scenario expects with sometimes:MARK.
 			return c.run(args)
 		},
 	}
-	cmd.Flags().StringVarP(&c.out, "out", "o", "", "a file to write the merged part to")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the merged part to this `FILE`")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	return cmd
 }
 
 type mergeCommand struct {
-	out    string
+	output string
 	json   bool
 	stdout io.Writer
 }
@@ -55,11 +55,11 @@ func (c *mergeCommand) run(paths []string) error {
 		return err
 	}
 	r := &sweepReport{part: sum, asked: sum.seeds, files: len(paths)}
-	if c.out != "" {
-		if err := r.keep(c.out); err != nil {
+	if c.output != "" {
+		if err := r.keep(c.output); err != nil {
 			return err
 		}
-		r.goOn = []string{sum.command("simulate sweep", "--seeds", sum.seeds.String(), "--state", shellWord(c.out))}
+		r.goOn = []string{sum.command("simulate sweep", "--seeds", sum.seeds.String(), "--state", shellWord(c.output))}
 	} else {
 		for _, gap := range r.rest() {
 			if len(r.goOn) == mostCommands {

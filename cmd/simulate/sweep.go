@@ -50,7 +50,7 @@ of --seeds; simulate merge joins what the shards have kept in their files.
 	}
 	cmd.Flags().Var(&c.seeds, "seeds", "the seeds, the first and the last")
 	cmd.Flags().Var(&c.shard, "shard", "of N parts of the seeds, run the one with the number I, from 1 to N")
-	cmd.Flags().StringVar(&c.state, "state", "", "a file to keep in what was done, and to go on from")
+	cmd.Flags().StringVar(&c.state, "state", "", "keep in this `FILE` what was done, and go on from there")
 	cmd.Flags().Var(&c.jobs, "jobs", "how many runs are made at once")
 	c.addSwarm(cmd)
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
