@@ -94,7 +94,7 @@ func (r *SweepResult) run(seed uint64, rig rig) {
 	var failed *FailureGroup
 	defer func() {
 		if p := recover(); p != nil {
-			failed = &FailureGroup{Verdict: Safety, What: panicked.String(), Detail: fmt.Sprintf("in the simulator: %v, in %s", p, panickedIn())}
+			failed = &FailureGroup{Verdict: Safety, What: panicked.String(), Detail: ownPanic(p)}
 		}
 		r.count(seed, failed)
 		r.Digest += Digest(core.Mix64(uint64(d))) // a sum, so that the order of the runs makes no difference
@@ -113,6 +113,10 @@ func (r *SweepResult) run(seed uint64, rig rig) {
 		failed = &FailureGroup{Verdict: Nondeterministic, What: "repetition", Detail: differs}
 	}
 }
+
+// ownPanic tells of a panic of the simulator itself. The deferred function calls
+// it.
+func ownPanic(p any) string { return fmt.Sprintf("in the simulator: %v, in %s", p, panickedIn()) }
 
 // repeatedOf is of how many seeds one is run twice.
 const repeatedOf = 20

@@ -115,7 +115,7 @@ func TestSweepIsTheSumOfItsRuns(t *testing.T) {
 	s := *parsed(t, interleaved)
 	sum, err := Sweep(s, Seeds{1, 40})
 	require.NoError(t, err)
-	require.Equal(t, Pass, sum.Verdict(), sum.failure(t.Name()))
+	require.Equal(t, Pass, sum.Verdict(), sum.failure(t.Name(), rig{budget: maxEvents}))
 	var events, fired, skipped, enqueued, drawn, effects int64
 	var coverage Coverage
 	runs := make([]int64, marks)
@@ -312,8 +312,9 @@ type failing struct{ said string }
 func (*failing) Helper()             {}
 func (f *failing) Fatal(args ...any) { f.said = args[0].(string) }
 
-// TestRequireSaysHowToRunItAgain: what a failure prints has the scenario with
-// the faults drawn, which fails the same way.
+// TestRequireSaysHowToRunItAgain: what a failure prints has the scenario with the
+// faults drawn and shrunk, which fails the same way; one that does not come again
+// is left whole.
 func TestRequireSaysHowToRunItAgain(t *testing.T) {
 	s := *parsed(t, interleaved)
 	var f failing
@@ -324,16 +325,21 @@ func TestRequireSaysHowToRunItAgain(t *testing.T) {
 
 	r := rig{budget: maxEvents, below: broken}
 	failed := sweep(s, Seeds{1, 20}, r)
-	failed.Require(&f)
-	require.Regexp(t, `^safety: \d+ of 20 seeds failed\nsafety: 1 fires once, seeds \d`, f.said)
-	head, text, found := strings.Cut(f.said, "\n\n")
+	seed := failed.Failures[0].Seeds[0]
+	said := failed.failure(t.Name(), r)
+	require.Regexp(t, `^safety: \d+ of 20 seeds failed\nsafety: 1 fires once, seeds \d`, said)
+	head, text, found := strings.Cut(said, "\n\n")
 	require.True(t, found)
-	require.Regexp(t, `\nto run seed (\d+) again, keep what follows as seed-(\d+).sim, and\n  go run github.com/tickonce/tickonce/cmd/simulate run seed-\d+.sim$`, head)
+	require.True(t, strings.HasSuffix(head, fmt.Sprintf("\nto run seed %d again, shrunk to what makes it fail, keep what follows as seed-%d.sim, and"+
+		"\n  go run github.com/tickonce/tickonce/cmd/simulate run seed-%d.sim", seed, seed, seed)))
 	kept := parsed(t, text)
-	again := run(kept, r)
-	require.Equal(t, failed.Failures[0].Seeds[0], again.Seed)
-	require.Equal(t, failed.Failures[0].What, again.Failures[0].Invariant)
-	require.Equal(t, failed.Failures[0].Detail, again.Failures[0].Detail)
+	require.Less(t, len(text), len(s.draw(seed).String()))
+	require.Equal(t, failed.Failures[0].What, run(kept, r).Failures[0].Invariant)
+
+	failed.Require(&f)
+	require.Contains(t, f.said, fmt.Sprintf("\nto run seed %d again, keep what follows", seed), "it passes with an honest store")
+	_, text, _ = strings.Cut(f.said, "\n\n")
+	require.Equal(t, s.draw(seed).String(), text)
 
 	s.Expect = []Expect{{Kind: ExpectMark, Mark: "quarantined"}}
 	failed = sweep(s, Seeds{1, 2}, rig{budget: maxEvents})

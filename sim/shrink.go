@@ -100,16 +100,21 @@ type shrinker struct {
 	ended   bool
 }
 
-func (k *shrinker) run(s *Scenario) *Result {
-	r := run(s, k.rig)
-	k.runs++
-	k.events += r.Events
-	return r
+// run runs the scenario. A panic, even of the simulator itself, is a failure.
+func (k *shrinker) run(s *Scenario) (r *Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = &Result{Verdict: Safety, Failures: []Failure{{Invariant: panicked.String(), Detail: ownPanic(p)}}}
+		}
+		k.runs++
+		k.events += r.Events
+	}()
+	return run(s, k.rig)
 }
 
 func (k *shrinker) kept() string {
 	if k.failure != nil {
-		return k.failure.Verdict.String() + ": " + k.failure.What
+		return k.failure.kept()
 	}
 	text := ""
 	for _, e := range k.how.Keep {
@@ -124,7 +129,7 @@ func (k *shrinker) keeps(s *Scenario, r *Result) bool {
 	if k.failure == nil || failed == nil {
 		return k.failure == failed
 	}
-	return failed.Verdict == k.failure.Verdict && failed.What == k.failure.What
+	return failed.kept() == k.failure.kept()
 }
 
 // try takes over a change of the best scenario so far, if what it makes of it is

@@ -336,7 +336,7 @@ func TestStepsHaveNoText(t *testing.T) {
 
 	r, err := Sweep(s, Seeds{3, 3})
 	require.NoError(t, err)
-	failed := r.failure("TestNight")
+	failed := r.failure("TestNight", rig{budget: maxEvents})
 	require.Contains(t, failed, "to run seed 3 again, which has handlers in Go, let TestNight sweep sim.Seeds{First: 3, Last: 3}")
 	require.NotContains(t, failed, "cmd/simulate")
 }

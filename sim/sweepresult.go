@@ -145,6 +145,9 @@ func group[G any](list, others []G, compare func(G, G) int, add func(*G, *G)) []
 	return list
 }
 
+// kept is what a run that is to fail alike is known by.
+func (g *FailureGroup) kept() string { return g.Verdict.String() + ": " + g.What }
+
 func (g FailureGroup) compare(o FailureGroup) int {
 	return cmp.Or(slices.Index(gravity, g.Verdict)-slices.Index(gravity, o.Verdict), cmp.Compare(g.What, o.What))
 }
@@ -221,9 +224,9 @@ type TB interface {
 }
 
 // Require fails the test unless the verdict is [Pass]. The message names the
-// seeds that failed, and has the scenario of the first one with its faults: kept
-// as a file, the command simulate runs it again. One with handlers in Go only
-// the test can run again.
+// seeds that failed, and has the scenario of the gravest of them, shrunk as far as
+// a few runs go: kept as a file, the command simulate runs it again. One with
+// handlers in Go only the test can run again.
 func (r *SweepResult) Require(t TB) {
 	t.Helper()
 	if r.Verdict() == Pass {
@@ -233,10 +236,16 @@ func (r *SweepResult) Require(t TB) {
 	if named, ok := t.(interface{ Name() string }); ok {
 		test = named.Name()
 	}
-	t.Fatal(r.failure(test))
+	t.Fatal(r.failure(test, rig{budget: maxEvents}))
 }
 
-func (r *SweepResult) failure(test string) string {
+// What the shrinking of a failed test may take.
+const (
+	requireRuns   = 300
+	requireEvents = 10_000_000
+)
+
+func (r *SweepResult) failure(test string, rig rig) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d seeds failed\n", r.Verdict(), r.Failed, r.Runs)
 	for _, g := range r.Failures {
@@ -251,16 +260,22 @@ func (r *SweepResult) failure(test string) string {
 	for _, mark := range r.Unreached() {
 		fmt.Fprintf(&b, "no run reached the mark %s\n", mark)
 	}
-	if len(r.Failures) > 0 {
-		seed := r.Failures[0].Seeds[0]
-		if len(r.Scenario.Handlers) > 0 {
-			fmt.Fprintf(&b, "to run seed %d again, which has handlers in Go, let %s sweep sim.Seeds{First: %d, Last: %d}; it is\n", seed, test, seed, seed)
-		} else {
-			fmt.Fprintf(&b, "to run seed %d again, keep what follows as seed-%d.sim, and\n", seed, seed)
-			fmt.Fprintf(&b, "  go run github.com/tickonce/tickonce/cmd/simulate run seed-%d.sim\n", seed)
-		}
-		fmt.Fprintf(&b, "\n%s", r.Scenario.draw(seed))
+	if len(r.Failures) == 0 {
+		return b.String()
 	}
+	seed := r.Failures[0].Seeds[0]
+	s, so := r.Scenario.draw(seed), ""
+	shrunk, err := shrink(s, Shrinking{Runs: requireRuns, Told: func(s *Shrunk) bool { return s.Events < requireEvents }}, rig)
+	if err == nil && shrunk.Kept == r.Failures[0].kept() {
+		s, so = shrunk.Scenario, ", shrunk to what makes it fail"
+	}
+	if len(r.Scenario.Handlers) > 0 {
+		fmt.Fprintf(&b, "to run seed %d again, which has handlers in Go, let %s sweep sim.Seeds{First: %d, Last: %d}; it is%s\n", seed, test, seed, seed, so)
+	} else {
+		fmt.Fprintf(&b, "to run seed %d again%s, keep what follows as seed-%d.sim, and\n", seed, so, seed)
+		fmt.Fprintf(&b, "  go run github.com/tickonce/tickonce/cmd/simulate run seed-%d.sim\n", seed)
+	}
+	fmt.Fprintf(&b, "\n%s", s)
 	return b.String()
 }
 
