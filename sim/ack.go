@@ -12,7 +12,7 @@ import (
 type sentAck struct {
 	worker    *worker
 	life      int
-	job       *tickonce.Job // nil: it has come
+	job       *tickonce.Job
 	ends      ending
 	reason    handlerError
 	duplicate bool
@@ -39,24 +39,17 @@ func (w *world) sendLater(of *worker) bool {
 
 // send lets the ack come so much later.
 func (w *world) send(a sentAck, laterMS int64) {
-	i := len(w.sent)
-	for free := range w.sent {
-		if w.sent[free].job == nil {
-			i = free
-			break
-		}
-	}
-	if i == len(w.sent) {
-		w.sent = append(w.sent, a)
-	}
-	w.sent[i] = a
-	w.at(w.now.Add(laterMS), event{kind: ackComes, node: int32(a.worker.node.index), index: int32(i)})
+	w.sends++
+	w.sent[w.sends] = a
+	w.sentMemory += jobMemory(a.job.Payload)
+	w.at(w.now.Add(laterMS), event{kind: ackComes, node: int32(a.worker.node.index), index: w.sends})
 }
 
 // receive lets an ack come. A late one that fails is sent again.
 func (w *world) receive(index int32) {
 	a := w.sent[index]
-	w.sent[index] = sentAck{}
+	delete(w.sent, index)
+	w.sentMemory -= jobMemory(a.job.Payload)
 	if n := a.worker.node; !n.up || n.lives != a.life {
 		return
 	}

@@ -68,6 +68,13 @@ func (p *parser) queue(l *line) {
 	p.described[q.Name] = true
 	p.scenario.Queues = append(p.scenario.Queues, q)
 	p.later(l, func() {
+		before := p.atWork
+		if p.atWork += q.Workers * p.runners; before <= MaxAtWork && p.atWork > MaxAtWork {
+			p.refuse(l, 1, &refusal{
+				found:   fmt.Sprintf("with this queue's %d in each of %d processes %d workers", q.Workers, p.runners, p.atWork),
+				allowed: fmt.Sprintf("at most %d in a scenario", MaxAtWork),
+			})
+		}
 		if !p.queues[q.Name] {
 			p.refuseName(l, w, "the queue of a schedule", queueOf)
 		}

@@ -227,7 +227,7 @@
 //	liveness          3  what was due did not happen in time, with no fault to blame
 //	nondeterministic  4  the same scenario and seed gave another digest
 //	vacuous           5  a coverage mark that was asked for was never reached
-//	budget            6  the run took more events, or a handler more steps, than it may
+//	budget            6  the run took more events or memory, or a handler more steps, than it may
 //	handler-crash     7  a handler panicked that was not meant to
 //	unmet             2  what is expected did not come, whether or not an invariant was broken
 //

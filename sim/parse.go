@@ -51,6 +51,7 @@ type parser struct {
 	queues    map[string]bool // names that schedules use
 	described map[string]bool // queues that have a line
 	runners   int
+	atWork    int // workers of the queues so far, in all processes
 	runLine   line
 }
 

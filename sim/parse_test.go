@@ -303,6 +303,13 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, parse(many(MaxQueues+1, queue)),
 		"a.sim:20004:1: found number 10001 of the queues, want at most 10000 queues in a scenario")
 
+	crowd := func(workers string) error {
+		return parse(many(10, "schedule %[1]d every=1s queue=%[1]d\nqueue %[1]d workers="+workers+"\n") + "engine runners=16\n")
+	}
+	require.NoError(t, crowd("625"))
+	require.EqualError(t, crowd("626"),
+		"a.sim:22:1: found with this queue's 626 in each of 16 processes 100160 workers, want at most 100000 in a scenario")
+
 	const seconds = "simulate v1\nrun %ds\nschedule a every=1s queue=q\n"
 	require.NoError(t, parse(fmt.Sprintf(seconds, maxEvents)))
 	require.EqualError(t, parse(fmt.Sprintf(seconds, maxEvents+1)), "a.sim:2:1: found a run of 1157d9h46m41s with 100000001 boundaries, "+

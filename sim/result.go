@@ -15,6 +15,8 @@ type Result struct {
 	Simulated time.Duration // less than asked for where the run was broken off
 	Events    int64         // steps of processes, runners and workers, and faults
 
+	Spent string // what it took more of than a run may, "events" or "memory"; the verdict is [Budget] then, or a graver one
+
 	Schedules []ScheduleResult // in the scenario's order
 	Queues    []QueueResult    // by name
 	Faults    []FaultResult    // in the scenario's order

@@ -35,7 +35,7 @@ func run(s *Scenario, r rig) *Result {
 func (w *world) result() *Result {
 	r := &Result{
 		Seed: w.scenario.Engine.Seed, Verdict: w.verdict(), Digest: w.digest,
-		Simulated: time.Duration(w.now-w.start) * time.Millisecond, Events: w.events,
+		Simulated: time.Duration(w.now-w.start) * time.Millisecond, Events: w.events, Spent: w.spent,
 		Checks: w.checks(), Failures: w.failures, Excused: w.excused, Coverage: w.coverage,
 	}
 	for i := range w.truth.schedules {
@@ -53,7 +53,7 @@ func (w *world) result() *Result {
 // verdict is the gravest of what happened.
 func (w *world) verdict() Verdict {
 	verdict := Pass
-	if w.spent {
+	if w.spent != "" {
 		verdict = Budget
 	}
 	for _, f := range w.failures {

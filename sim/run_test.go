@@ -133,19 +133,6 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestBudget: a run that takes too many events is broken off.
-func TestBudget(t *testing.T) {
-	s := parsed(t, calmHour)
-	whole := run(s, rig{budget: maxEvents})
-	require.Equal(t, s.For, whole.Simulated)
-	require.Equal(t, Pass, run(s, rig{budget: whole.Events}).Verdict)
-
-	r := run(s, rig{budget: whole.Events / 2})
-	require.Equal(t, Budget, r.Verdict)
-	require.Equal(t, whole.Events/2, r.Events)
-	require.Less(t, r.Simulated, s.For)
-}
-
 // TestPanicsAreFailures: with the point in time, the seed and where it began.
 func TestPanicsAreFailures(t *testing.T) {
 	s := parsed(t, strings.ReplaceAll(calmHour, "standby=yes", "standby=yes seed=9"))

@@ -15,7 +15,8 @@ const (
 	MaxQueues    = 10_000 // lines that describe a queue
 	MaxFaults    = 10_000
 	MaxRunners   = 16
-	MaxWorkers   = 1000 // of one queue
+	MaxWorkers   = 1000    // of one queue in one process
+	MaxAtWork    = 100_000 // workers of all queues, in all processes
 )
 
 // DefaultStart is when a scenario starts that does not say it.

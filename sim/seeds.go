@@ -135,6 +135,9 @@ func difference(first, second *Result) string {
 // failureOf says why a run failed; nil if it did not.
 func failureOf(s *Scenario, r *Result) *FailureGroup {
 	g := &FailureGroup{Verdict: r.Verdict, What: r.Verdict.String()}
+	if r.Spent != "" {
+		g.Detail = "out of " + r.Spent
+	}
 	switch r.Verdict {
 	case Pass:
 		return nil

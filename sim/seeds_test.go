@@ -298,7 +298,7 @@ func TestSweepTellsWhatFailed(t *testing.T) {
 	require.Equal(t, "seeds 1, 2, 3, 4, 5, and 2 more", r.Failures[0].SeedList())
 
 	r = sweep(s, Seeds{1, 1}, rig{budget: 10})
-	require.Equal(t, []FailureGroup{{Verdict: Budget, What: "budget", Runs: 1, Seeds: []uint64{1}}}, r.Failures)
+	require.Equal(t, []FailureGroup{{Verdict: Budget, What: "budget", Runs: 1, Seeds: []uint64{1}, Detail: "out of events"}}, r.Failures)
 
 	grave := &SweepResult{Failures: []FailureGroup{{Verdict: Liveness, What: "x", Runs: 1, Seeds: []uint64{1}}}}
 	grave.Merge(&SweepResult{Failures: []FailureGroup{{Verdict: Safety, What: "y", Runs: 1, Seeds: []uint64{2}}}})

@@ -35,6 +35,7 @@ type truth struct {
 	jobs    map[store.JobID]*trueJob // those that are not at their end
 	spare   []*trueJob               // to use again
 	lastJob store.JobID
+	memory  int64 // bytes of all jobs, about
 
 	compareAt int64 // in events: when a refused call is next compared by the whole state
 

@@ -137,7 +137,7 @@ func (j *trueJob) state() *int64 {
 // openJobs reads the model of the queues from a store that was opened.
 func (t *truth) openJobs() {
 	open := t.jobs
-	t.jobs, t.lastJob = map[store.JobID]*trueJob{}, 0
+	t.jobs, t.lastJob, t.memory = map[store.JobID]*trueJob{}, 0, 0
 	for _, q := range t.queues {
 		before, dead := q.row, q.dead
 		unfinished := before.Pending + before.Claimed + before.Dead // those that the store does not have any more
@@ -145,6 +145,7 @@ func (t *truth) openJobs() {
 		q.doomed, q.claimable = events[store.JobID]{}, claimable{}
 		q.dead, q.deaths = map[store.JobID]death{}, [deathCauses]int64{}
 		t.eachJob(q, func(row *store.Job) {
+			t.memory += jobMemory(row.Payload)
 			cause, wasDead := dead[row.ID]
 			if wasDead || open[row.ID] != nil {
 				unfinished--
@@ -181,6 +182,7 @@ func (t *truth) insert(s *trueSchedule, fire *store.Fire, now store.Instant) {
 		job.expires = now.Add(s.row.ExpiresMS)
 	}
 	t.add(fire.Job, job)
+	t.memory += jobMemory(job.payload)
 	s.queue.row.Pending++
 	s.queue.row.Enqueued++
 	t.wake(s.queue)
@@ -362,6 +364,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobDone})
 		*j.state()--
 		q.row.Done++
+		t.memory -= jobMemory(j.payload)
 		t.drop(s.Job)
 	case store.Dead:
 		t.die(s.Job, failed)

@@ -17,7 +17,7 @@ const (
 	Liveness                 // what was due did not happen in time
 	Nondeterministic         // the same scenario and seed gave another digest
 	Vacuous                  // a coverage mark that was asked for was never reached
-	Budget                   // the run took more events, or a handler more steps, than it may
+	Budget                   // the run took more events or memory, or a handler more steps, than it may
 	HandlerCrash             // a handler panicked that was not meant to
 	Unmet                    // an expectation was not met, and nothing graver happened that was not expected
 )

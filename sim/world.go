@@ -38,18 +38,20 @@ type world struct {
 	openings int       // of the store
 	turns    int64     // of all clocks
 
-	faults        []faultState // in the scenario's order
-	armed         []int        // those that wait for their point
-	storeFaults   []int        // those that lose store calls that are on
-	slowFaults    []int        // those that slow store calls down that are on
-	handlerFaults []int        // those of handlers that are on
-	ackFaults     []int        // those of acks that are on
-	operator      *node        // outside the processes; nil without an edit
-	edits         []int        // that it has yet to do, the first at once
-	sent          []sentAck    // acks that are on their way, and room for more
-	storeAway     int          // how many faults keep the store away
-	absences      []absence    // those that have begun
-	jumped        *Cost        // of the fault that moved the clock last
+	faults        []faultState      // in the scenario's order
+	armed         []int             // those that wait for their point
+	storeFaults   []int             // those that lose store calls that are on
+	slowFaults    []int             // those that slow store calls down that are on
+	handlerFaults []int             // those of handlers that are on
+	ackFaults     []int             // those of acks that are on
+	operator      *node             // outside the processes; nil without an edit
+	edits         []int             // that it has yet to do, the first at once
+	sent          map[int32]sentAck // acks that are on their way
+	sends         int32             // how many there ever were
+	sentMemory    int64             // bytes of their jobs, about
+	storeAway     int               // how many faults keep the store away
+	absences      []absence         // those that have begun
+	jumped        *Cost             // of the fault that moved the clock last
 	jumpedAt      store.Instant
 	forgot        *Cost // of the fault that made the store forget last
 
@@ -60,22 +62,19 @@ type world struct {
 	checked  [occasions]int64 // how often there was each occasion to check
 	failures []Failure
 	excused  []Excuse
-	spent    bool // whether its budget is
-	broken   bool // by a panic
+	spent    string // of its budget: what
+	broken   bool   // by a panic
 }
 
 // rig is what is changed about a run, by tests of the simulator and by those who
 // watch.
 type rig struct {
 	budget int64                         // events a run may take
+	memory int64                         // and bytes; 0: maxMemory
 	below  func(store.Store) store.Store // comes between the truth and the store
 	above  func(store.Store) store.Store // comes between an engine and its calls' fate
 	tell   func(*Event)                  // is told of everything that happens
 }
-
-// maxEvents bounds a run; the verdict of one that would take more is
-// [Budget].
-const maxEvents = 100_000_000
 
 // maxFailures is after how many failures a run is broken off, and how many
 // excuses are kept.
@@ -155,6 +154,7 @@ func newWorld(s *Scenario, r rig) *world {
 		start:    store.Instant(start.UnixMilli()),
 		draws:    newSites(s.Engine.Seed),
 		faults:   make([]faultState, len(s.Faults)),
+		sent:     map[int32]sentAck{},
 		auditAt:  auditEvery,
 	}
 	w.now, w.end = w.start, w.start.Add(s.For.Milliseconds())
@@ -194,7 +194,7 @@ func (w *world) run() {
 		w.at(w.now.Add(every.Milliseconds()), event{kind: snapshotDue})
 	}
 	for w.queue.len() > 0 && w.queue.next() <= w.end {
-		if w.spent = w.events >= w.rig.budget; w.spent || w.broken || len(w.failures) == maxFailures {
+		if w.spent = w.exceeded(); w.spent != "" || w.broken || len(w.failures) == maxFailures {
 			return
 		}
 		w.next()

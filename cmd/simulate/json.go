@@ -34,6 +34,7 @@ type runObject struct {
 	Digest      string            `json:"digest"`
 	SimulatedMS int64             `json:"simulated_ms"`
 	Events      int64             `json:"events"`
+	Spent       string            `json:"spent,omitempty"`
 	Schedules   []scheduleObject  `json:"schedules"`
 	Queues      []queueObject     `json:"queues"`
 	Faults      []faultObject     `json:"faults"`
@@ -131,7 +132,7 @@ func runJSON(r *report) runObject {
 	o := runObject{
 		Scenario: r.file, Start: instant(r.start()), RunMS: r.scenario.For.Milliseconds(), Seed: r.Seed,
 		Verdict: r.verdict, Outcome: r.outcome, Digest: r.Digest.String(),
-		SimulatedMS: r.Simulated.Milliseconds(), Events: r.Events,
+		SimulatedMS: r.Simulated.Milliseconds(), Events: r.Events, Spent: r.Spent,
 		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Checks: checksJSON(r.Checks), Violations: []violationObject{},
 		Excused: []string{}, Coverage: map[string]int64{},
 	}

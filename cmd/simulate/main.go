@@ -39,6 +39,9 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // a run keeps a few MB, which collecting so often would cost a sixth of its time
 	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(1 << 30) // from where on it collects as often as it has to; a large run keeps 256 MiB
+	}
 	os.Exit(simulate(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

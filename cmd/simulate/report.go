@@ -227,6 +227,8 @@ func (r *report) judgement() []string {
 		list = r.passed()
 	case r.verdict == sim.Unmet && len(r.Failures) == 0:
 		list[0] += "; no rule was broken"
+	case r.verdict == sim.Budget && r.Spent != "":
+		list[0] = "the run takes more " + r.Spent + " than a run may; " + spentText[r.Spent]
 	}
 	list = append(list, r.Unmet...)
 	switch d := r.difference; {
@@ -279,6 +281,12 @@ func (r *report) passed() []string {
 	return list
 }
 
+// spentText says what to do about a run that is out of its budget.
+var spentText = map[string]string{
+	"events": "make it shorter",
+	"memory": "make it shorter or, if its queues keep many jobs, have more workers or set engine queue-limit=",
+}
+
 var verdictText = [...]string{
 	sim.Pass:             "every boundary that came due fired once, or was skipped for a stated reason",
 	sim.BadInput:         "the scenario could not be run",
@@ -286,7 +294,7 @@ var verdictText = [...]string{
 	sim.Liveness:         "what was due did not happen in time, although all faults were over",
 	sim.Nondeterministic: "the same scenario and seed gave another digest",
 	sim.Vacuous:          "what the run was meant to meet was never met",
-	sim.Budget:           "the run takes more events, or a handler more steps, than it may; make it shorter",
+	sim.Budget:           "a handler takes more steps than it may",
 	sim.HandlerCrash:     "a handler panicked that was not meant to",
 	sim.Unmet:            "the run did not come to what the file says",
 }
