@@ -24,14 +24,16 @@ func (w *world) sendLater(of *worker) bool {
 	late := false
 	for _, i := range w.ackFaults {
 		f := &w.scenario.Faults[i]
-		duplicate := f.Kind == FaultDuplicateAck
+		duplicate, lost := f.Kind == FaultDuplicateAck, f.Kind == FaultLostAck
 		if late && !duplicate || !f.concerns(of.job) || f.Chance != 0 && !w.draws.ackFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++
-		w.send(
-			sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, reason: of.reason, duplicate: duplicate},
-			w.draws.ackLater.within(f.Takes).Milliseconds())
+		if !lost {
+			w.send(
+				sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, reason: of.reason, duplicate: duplicate},
+				w.draws.ackLater.within(f.Takes).Milliseconds())
+		}
 		late = late || !duplicate
 	}
 	return late

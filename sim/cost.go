@@ -10,7 +10,7 @@ import (
 
 // Cost is what a fault did to the boundaries, summed over all schedules. The
 // counts of those that came due while a process was away are of outages
-// ([FaultDown], [FaultCrash], [FaultPause]), the last three of
+// ([FaultDown], [FaultCrash], [FaultRestartStorm], [FaultPause], [FaultThrottle]), the last three of
 // the faults of the store's clock.
 type Cost struct {
 	Due       int64 // while the outage lasted, its end included: all of the next five

@@ -47,6 +47,10 @@ const (
 	crashMidJob
 	orphanApplied
 	pauseOutlastsClaim
+	throttleOutlastsClaim
+	staleReadCaught
+	storeFull
+	enqueueRefused
 	clockBackOverBoundary
 	rearmed
 	restoreLostTail
@@ -92,6 +96,10 @@ var catalogue = [marks]struct{ id, about string }{
 	crashMidJob:           {"crash-mid-job", "a process crashed while a handler of it was at work"},
 	orphanApplied:         {"orphan-applied", "the store did a call whose process had crashed"},
 	pauseOutlastsClaim:    {"pause-outlasts-claim", "a process was paused for longer than a claim of it lasted"},
+	throttleOutlastsClaim: {"throttle-outlasts-claim", "a process was throttled for longer than a claim of it lasted"},
+	staleReadCaught:       {"stale-read-caught", "a row was left alone because its tick rested on a stale read"},
+	storeFull:             {"store-full", "a call failed because the store had no room for its record"},
+	enqueueRefused:        {"enqueue-refused", "a queue had no room for jobs of no schedule"},
 	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},
 	rearmed:               {"rearmed", "a schedule began anew because a wrong clock had set its cursor"},
 	restoreLostTail:       {"restore-lost-tail", "a restart forgot fires that had happened"},

@@ -213,10 +213,13 @@ func (p *parser) checkFault(l *line, f *Fault) {
 	if w, ok := l.at("schedule"); ok && !p.schedules[f.Schedule] {
 		p.refuseName(l, w, "a schedule", scheduleOf)
 	}
+	if w, ok := l.at("to"); ok && (!p.schedules[f.To] || f.To == f.Schedule) {
+		p.refuseName(l, w, "another schedule", scheduleOf)
+	}
 	if w, ok := l.at("queue"); ok && !p.queues[f.Queue] {
 		p.refuseName(l, w, "the queue of a schedule", queueOf)
 	}
-	if f.Kind == FaultCrash && (f.Runner == 0) == (f.Restart == 0) {
+	if (f.Kind == FaultCrash || f.Kind == FaultRestartStorm) && (f.Runner == 0) == (f.Restart == 0) {
 		r := refusal{found: "neither restart= nor runner="}
 		if f.Runner != 0 {
 			r.found = "both restart= and runner="
@@ -234,9 +237,13 @@ func (p *parser) checkFault(l *line, f *Fault) {
 	if quiet == 0 {
 		quiet, limit = s.For, "the run's "
 	}
-	if quiet > 0 && (f.At > quiet || f.For > quiet-f.At || f.At >= s.For) {
+	if quiet > 0 && (f.At > quiet || f.For > f.longest(quiet) || f.At >= s.For) {
+		length := formatDuration(f.For)
+		if f.Times > 1 {
+			length = fmt.Sprintf("%d times %s", 2*f.Times-1, length)
+		}
 		p.refuse(l, l.words[1].column, &refusal{
-			found:   "a fault from " + formatDuration(f.At) + " for " + formatDuration(f.For),
+			found:   "a fault from " + formatDuration(f.At) + " for " + length,
 			allowed: "one that ends by " + limit + formatDuration(quiet),
 		})
 	}

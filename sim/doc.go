@@ -128,32 +128,62 @@
 //	at D      down for=D runner=N point=POINT
 //	at D      crash restart=journal|snapshot|empty after=D point=POINT
 //	at D      crash runner=N after=D point=POINT
+//	at D      restart-storm times=N after=D runner=N|restart=journal|snapshot|empty
+//	          point=POINT
 //	at D      pause for=D runner=N point=POINT
+//	at D      throttle profile=hidden-tab|laptop|low-power for=D runner=N
 //	at D      clock-jump by=+D for=D runner=N point=POINT
 //	at D      clock-drift ppm=+N for=D runner=N
 //	at D      clock-freeze for=D runner=N
 //	at D      clock-strobe by=+D for=D runner=N
 //	at D      store error-burst applied=yes|no|unknown for=D p=P runner=N op=OP
 //	at D      store slow takes=D..D late=either|request|reply for=D p=P runner=N op=OP
+//	at D      store full for=D
+//	at D      store swizzle applied=yes|no|unknown for=D
+//	at D      store stale-read for=D p=P runner=N
+//	at D      store repeated-row for=D p=P runner=N
+//	at D      store lost-row schedule=NAME for=D point=POINT
 //	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      handler failing for=D p=P schedule=NAME queue=NAME
 //	at D      handler panicking for=D p=P schedule=NAME queue=NAME
+//	at D      handler hanging for=D p=P schedule=NAME queue=NAME
+//	at D      handler poisoned for=D p=P schedule=NAME queue=NAME
+//	at D      handler spawning jobs=N for=D p=P schedule=NAME queue=NAME
 //	at D      queue late-ack for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      queue duplicate-ack for=D takes=D..D p=P schedule=NAME queue=NAME
+//	at D      queue lost-ack for=D p=P schedule=NAME queue=NAME
+//	at D      queue overload queue=NAME jobs=N point=POINT
 //	at D      edit add|pause|resume|remove schedule=NAME point=POINT
 //	at D      edit change schedule=NAME every=SPEC queue=NAME catch-up=POLICY
 //	          point=POINT
+//	at D      edit rename schedule=NAME to=NAME point=POINT
 //	at D      tamper schedule=NAME every=SPEC|row=ROW for=D point=POINT
 //
 // An edit is made by somebody outside the processes, whose calls fail like those
 // of others and are made again: add registers the schedule as its line has it,
-// change with other keys. tamper writes another spec, or a row that is spoilt,
-// behind the engine's back, and with for= mends it afterwards; ROW is bad-spec,
-// cut-spec, reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead or
-// cursor-at-end.
+// change with other keys; rename removes the schedule and registers what it was
+// under the name of another one, both or neither; queue overload puts jobs of no
+// schedule into a queue, all or none. tamper writes another spec, or a row that is
+// spoilt, behind the engine's back, and with for= mends it afterwards; ROW is
+// bad-spec, cut-spec, reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead
+// or cursor-at-end. store lost-row takes the row away.
+//
+// A restart-storm is so many crashes, with after= away and after= alive in turn. A
+// host that throttles a process lets it take steps at some instants only:
+//
+//	hidden-tab   each second, after 5 min each minute, after an hour not any more
+//	laptop       in the last 10 s of each hour
+//	low-power    every 10 s
+//
+// A handler that is hanging does not return, or beat, before the fault is over. One
+// that is poisoned fails for some jobs, drawn by p= for each job, as often as these
+// are tried; one that is spawning puts jobs of no schedule into its queue before
+// its ack. Each of those takes a second.
 //
 // An ack stands for a retry, too. A late one is sent so much later, while the
-// worker goes on; a duplicate is sent a second time, so much later.
+// worker goes on; a duplicate is sent a second time, so much later; a lost one is
+// not sent, and the worker does not know. Late ones that overtake each other come
+// in another order.
 //
 // Without runner=, a fault of a process is one of all of them. A POINT is
 // anywhere, which is the default, or what a process that the fault names must be
@@ -171,12 +201,21 @@
 // of one: an OP is acquire, renew, release, due, advance, claim, settle, extend,
 // commit, schedules, jobs or queues. The first fault that meets a call has it.
 // What is on its way when a slowness ends arrives then. So a process that is cut
-// off from the store is an error-burst of its runner=, and a lease's renewal is
+// off from the store is an error-burst of its runner=; swizzle cuts off one
+// process after the other, and lets them come back in another order. A store that
+// is full fails the calls that write, but for renewals and releases of the lease. A flaky handler is
+// failing with p=, and what a crash loses of the log's end is what came after the
+// snapshot that restart=snapshot begins from. A lease's renewal is
 //
 //	lost                     error-burst op=renew applied=no
 //	done, and nobody told    error-burst op=renew applied=yes
 //	late, or too late        slow op=renew late=request takes=50s
 //	done, and told late      slow op=renew late=reply takes=50s
+//
+// With stale-read and repeated-row a store breaks its contract: due rows are read as
+// they were before their last write, or twice. Every invariant has to hold all the
+// same: a boundary may fire late by them, but not twice, and none is lost. A row
+// that was lost fires no more, until it is put back or somebody registers it.
 //
 // Instead of these lines, one that has faults drawn from the seed:
 //
@@ -280,6 +319,10 @@
 //	crash-mid-job             a process crashed while a handler of it was at work
 //	orphan-applied            the store did a call whose process had crashed
 //	pause-outlasts-claim      a process was paused for longer than a claim of it lasted
+//	throttle-outlasts-claim   a process was throttled for longer than a claim of it lasted
+//	stale-read-caught         a row was left alone because its tick rested on a stale read
+//	store-full                a call failed because the store had no room for its record
+//	enqueue-refused           a queue had no room for jobs of no schedule
 //	clock-back-over-boundary  the clock stepped back over a fired boundary
 //	rearmed                   a schedule began anew because a wrong clock had set its cursor
 //	restore-lost-tail         a restart forgot fires that had happened

@@ -55,7 +55,7 @@ func (d *drawing) add(kind FaultKind, instant func() time.Duration) {
 	d.kind = kind.word()
 	f := Fault{Kind: kind, At: instant()}
 	drawings[kind].draw(d, &f)
-	f.For = min(f.For, d.scenario.QuietAfter-f.At)
+	f.For = min(f.For, wholeMS(f.longest(d.scenario.QuietAfter)))
 	if d.mode == ModeLite {
 		f.For = min(f.For, wholeMS(d.lease()))
 	}
@@ -83,8 +83,24 @@ var drawings = [...]struct {
 			f.Restart = one(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
 		}
 	}},
+	FaultRestartStorm: {"process", true, func(d *drawing, f *Fault) {
+		f.Runner, f.Point, f.For = d.runner(), d.point(), min(d.lasts(), 5*time.Second)
+		if f.Runner == 0 {
+			f.Restart = one(d, "restart", FromJournal, FromJournal, FromSnapshot, FromNothing)
+		}
+		f.Times = 2 + d.n("times", 19)
+		if f.longest(d.scenario.QuietAfter) < time.Millisecond {
+			f.Kind, f.Times = FaultCrash, 0
+		}
+	}},
 	FaultPause: {"process", true, func(d *drawing, f *Fault) {
 		f.Runner, f.Point, f.For = d.runner(), d.point(), d.lasts()
+	}},
+	FaultThrottle: {"process", true, func(d *drawing, f *Fault) {
+		f.Runner, f.Profile, f.For = d.runner(), one(d, "profile", HiddenTab, Laptop, LowPower), d.lasts()
+		if d.n("long", 2) == 1 {
+			f.For += one(d, "stage", 5*time.Minute, time.Hour)
+		}
 	}},
 	FaultClockJump: {"clock", false, func(d *drawing, f *Fault) {
 		f.By, f.Point = one[time.Duration](d, "sign", -1, 1)*d.jump(), d.point()
@@ -110,6 +126,19 @@ var drawings = [...]struct {
 		f.Runner, f.Op, f.Chance, f.For = d.runner(), d.op(), d.chance(), d.lasts()
 		f.Takes, f.Late = d.slow(), one(d, "late", LateEither, LateEither, LateRequest, LateReply)
 	}},
+	FaultStoreFull: {"store", true, func(d *drawing, f *Fault) { f.For = d.lasts() }},
+	FaultSwizzle: {"store", false, func(d *drawing, f *Fault) {
+		f.For, f.Applied = d.lasts(), one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown)
+	}},
+	FaultStaleRead: {"store", false, func(d *drawing, f *Fault) {
+		f.Runner, f.Chance, f.For = d.runner(), d.chance(), d.lasts()
+	}},
+	FaultRepeatedRow: {"store", false, func(d *drawing, f *Fault) {
+		f.Runner, f.Chance, f.For = d.runner(), d.chance(), d.lasts()
+	}},
+	FaultLostRow: {"store", false, func(d *drawing, f *Fault) {
+		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
+	}},
 	FaultHandlerSlow: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
 		if v := d.visibility(); d.n("takes", 2) == 1 {
@@ -122,11 +151,26 @@ var drawings = [...]struct {
 	FaultHandlerPanics: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
 	}},
+	FaultHandlerHangs: {"handler", false, func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+	}},
+	FaultPoison: {"handler", false, func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+	}},
+	FaultHandlerSpawns: {"handler", false, func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule, f.Jobs = d.chance(), d.lasts(), d.anySchedule(), one(d, "jobs", 1, 2, 10)
+	}},
 	FaultLateAck: {"queue", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
 	}},
 	FaultDuplicateAck: {"queue", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()
+	}},
+	FaultLostAck: {"queue", false, func(d *drawing, f *Fault) {
+		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+	}},
+	FaultOverload: {"queue", false, func(d *drawing, f *Fault) {
+		f.Queue, f.Jobs, f.Point = d.schedule().Queue, one(d, "jobs", 1, 10, catchUpCap, MaxJobs), d.point()
 	}},
 	FaultEditAdd: {"edit", false, edited},
 	FaultEditChange: {"edit", false, func(d *drawing, f *Fault) {
@@ -140,6 +184,15 @@ var drawings = [...]struct {
 	FaultEditPause:  {"edit", false, edited},
 	FaultEditResume: {"edit", false, edited},
 	FaultEditRemove: {"edit", false, edited},
+	FaultEditRename: {"edit", false, func(d *drawing, f *Fault) {
+		edited(d, f)
+		others := slices.DeleteFunc(slices.Clone(d.scenario.Schedules), func(s Schedule) bool { return s.Name == f.Schedule })
+		if len(others) == 0 {
+			f.Kind = FaultEditRemove
+			return
+		}
+		f.To = others[d.n("to", len(others))].Name
+	}},
 	FaultTamper: {"store", false, func(d *drawing, f *Fault) {
 		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
 		if f.Row = Spoiling(d.n("row", int(SpoilEndOfTime)+1)); f.Row == 0 {

@@ -32,7 +32,7 @@ func TestDrawGolden(t *testing.T) {
 	s := parsed(t, swarming)
 	for _, s.Swarm.Kinds = range []string{
 		"down,crash,pause,clock-jump,clock-drift,clock-freeze,clock-strobe,store-error-burst,store-slow,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack",
-		"pause,edit,tamper",
+		"pause,edit-add,edit-change,edit-pause,edit-resume,edit-remove,tamper",
 	} {
 		for _, seed := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 1 << 63} {
 			drawn, err := s.Draw(seed)
@@ -213,7 +213,7 @@ func TestKinds(t *testing.T) {
 		"down":                  "down",
 		"crash,down,down":       "down crash",
 		"store-error-burst":     "store-error-burst",
-		"handler,-handler-slow": "handler-failing handler-panicking",
+		"handler,-handler-slow": "handler-failing handler-panicking handler-hanging handler-poisoned handler-spawning",
 		"all,-handler,-queue":   strings.Split(whole, " handler-")[0] + strings.TrimPrefix(words("all,-handler,-queue"), strings.Split(whole, " handler-")[0]),
 		"-down":                 strings.TrimPrefix(whole, "down "),
 		"-all,down":             "down",

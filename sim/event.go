@@ -151,6 +151,10 @@ const (
 	// it. Schedule, Boundary (of its cursor).
 	EventTampered
 
+	// EventEnqueued: a job of no schedule was put into a queue. Queue, Job. Events of
+	// such a job have neither Schedule nor Boundary.
+	EventEnqueued
+
 	// EventClaimed: a job was handed out. Process, Worker, Schedule, Queue, Boundary,
 	// Job, Attempt, Until.
 	EventClaimed
@@ -191,7 +195,7 @@ var eventWords = [...]string{
 	EventTickWritten: "tick-written", EventTickRefused: "tick-refused", EventFired: "fired", EventSkipped: "skipped",
 	EventHeld: "held", EventStale: "stale", EventQueueFull: "queue-full", EventRegistered: "registered",
 	EventRepaired: "repaired", EventPaused: "paused", EventResumed: "resumed", EventRemoved: "removed",
-	EventTampered: "tampered", EventClaimed: "claimed", EventHandlerEnded: "handler-ended", EventHandlerCut: "handler-cut",
+	EventTampered: "tampered", EventEnqueued: "enqueued", EventClaimed: "claimed", EventHandlerEnded: "handler-ended", EventHandlerCut: "handler-cut",
 	EventJobDone: "job-done", EventJobRetried: "job-retried", EventJobDied: "job-died", EventClaimLost: "claim-lost",
 	EventViolated: "violated",
 }

@@ -39,7 +39,10 @@ type faultState struct {
 	before  *store.Schedule // of FaultTamper: what the row was that is spoilt
 	after   *store.Schedule // and what it became
 	over    bool            // it has ended
-	told    int64           // the event of its begin, or its end
+	struck  int             // of FaultRestartStorm: how often
+	poison  map[store.JobID]bool
+	cutOff  []cutOff // of FaultSwizzle, for each process
+	told    int64    // the event of its begin, or its end
 }
 
 // strikeRounds bounds how many rounds of the steps of its instant go before a
@@ -54,18 +57,20 @@ func (w *world) planFaults() {
 		from := w.start.Add(f.At.Milliseconds())
 		begins := event{kind: faultBegins, index: int32(i)}
 		switch f.Kind {
-		case FaultDown, FaultCrash:
+		case FaultDown, FaultCrash, FaultRestartStorm:
 			w.disk.kept = w.disk.kept || f.Runner == 0
+		case FaultStaleRead:
+			w.truth.past = make([]past, len(w.truth.schedules))
 		}
 		switch f.Kind {
-		case FaultCrash, FaultClockJump, FaultPause, FaultTamper,
-			FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove:
+		case FaultCrash, FaultRestartStorm, FaultClockJump, FaultPause, FaultTamper, FaultLostRow,
+			FaultOverload, FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditRename:
 			if f.Point == Anywhere {
 				begins.epoch = w.draws.strike.choice(strikeRounds)
 			}
 		}
 		w.at(from, begins)
-		w.quiet = max(w.quiet, from.Add(f.For.Milliseconds()))
+		w.quiet = max(w.quiet, from.Add(f.lastsMS()))
 	}
 	if w.scenario.QuietAfter > 0 {
 		w.quiet = w.start.Add(w.scenario.QuietAfter.Milliseconds())
@@ -134,7 +139,7 @@ func (w *world) beginFault(i int) {
 		w.faults[i].effect++
 		w.beginAbsence(i)
 		w.stop(f.Runner, true, FromJournal)
-	case FaultCrash:
+	case FaultCrash, FaultRestartStorm:
 		w.faults[i].effect++
 		w.beginAbsence(i)
 		restart := w.restart(f)
@@ -156,25 +161,33 @@ func (w *world) beginFault(i int) {
 				n.pause(w.now.Add(f.For.Milliseconds()))
 			}
 		}
+	case FaultThrottle:
+		w.beginAbsence(i)
+		w.throttle(i, true)
 	case FaultClockDrift, FaultClockFreeze:
 		w.faults[i].effect++
 		w.turn(i, 0, f.driftPPM())
 	case FaultClockStrobe:
 		w.strobe(i)
-	case FaultStoreErrors:
+	case FaultSwizzle:
+		w.swizzle(i)
+		w.storeFaults = append(w.storeFaults, i)
+	case FaultStoreErrors, FaultStoreFull:
 		w.storeFaults = append(w.storeFaults, i)
 	case FaultStoreSlow:
 		w.slowFaults = append(w.slowFaults, i)
-	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
+	case FaultStaleRead, FaultRepeatedRow:
+		w.readFaults = append(w.readFaults, i)
+	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics, FaultHandlerHangs, FaultPoison, FaultHandlerSpawns:
 		w.handlerFaults = append(w.handlerFaults, i)
-	case FaultLateAck, FaultDuplicateAck:
+	case FaultLateAck, FaultDuplicateAck, FaultLostAck:
 		w.ackFaults = append(w.ackFaults, i)
-	case FaultTamper:
+	case FaultTamper, FaultLostRow:
 		w.tamper(i)
 		if f.For == 0 {
 			return
 		}
-	case FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove:
+	case FaultOverload, FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditRename:
 		w.beginEdit(i)
 		return
 	}
@@ -186,8 +199,13 @@ func (w *world) endFault(i int) {
 	w.digest.Int(tagFault, ^int64(i))
 	w.tellOfFault(i, EventFaultEnded)
 	switch f.Kind {
-	case FaultDown, FaultCrash:
+	case FaultDown, FaultCrash, FaultRestartStorm:
 		w.comeBack(f.Runner)
+		if w.faults[i].struck++; w.faults[i].struck < f.Times {
+			w.at(w.now.Add(f.For.Milliseconds()), event{kind: faultBegins, index: int32(i)})
+		}
+	case FaultThrottle:
+		w.throttle(i, false)
 	case FaultClockJump:
 		w.turn(i, -f.By.Milliseconds(), 0)
 	case FaultClockDrift, FaultClockFreeze:
@@ -195,15 +213,17 @@ func (w *world) endFault(i int) {
 	case FaultClockStrobe:
 		w.faults[i].over = true
 		w.endStrobe(i)
-	case FaultStoreErrors:
+	case FaultStoreErrors, FaultStoreFull, FaultSwizzle:
 		w.storeFaults = without(w.storeFaults, i)
 	case FaultStoreSlow:
 		w.slowFaults = without(w.slowFaults, i)
-	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics:
+	case FaultStaleRead, FaultRepeatedRow:
+		w.readFaults = without(w.readFaults, i)
+	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics, FaultHandlerHangs, FaultPoison, FaultHandlerSpawns:
 		w.handlerFaults = without(w.handlerFaults, i)
-	case FaultLateAck, FaultDuplicateAck:
+	case FaultLateAck, FaultDuplicateAck, FaultLostAck:
 		w.ackFaults = without(w.ackFaults, i)
-	case FaultTamper:
+	case FaultTamper, FaultLostRow:
 		w.faults[i].over = true
 		w.mend(i)
 	}
@@ -334,7 +354,7 @@ func (w *world) noticed() store.Instant { return w.now.Add(w.draws.slice.choice(
 func (w *world) loseCall(n *node, op faultstore.Op) faultstore.Verdict {
 	for _, i := range w.storeFaults {
 		f := &w.scenario.Faults[i]
-		if !f.concernsCall(n, op) || f.Chance != 0 && !w.draws.storeFault.happens(f.Chance) {
+		if !f.concernsCall(n, op) || !w.faults[i].cuts(n) || f.Chance != 0 && !w.draws.storeFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++
@@ -342,6 +362,7 @@ func (w *world) loseCall(n *node, op faultstore.Op) faultstore.Verdict {
 		applied := f.Applied == AppliedYes || f.Applied == AppliedUnknown && w.draws.storeApplied.choice(2) == 1
 		w.coverage.sometimes(unknownApplied, applied)
 		w.coverage.sometimes(unknownNotApplied, !applied)
+		w.coverage.sometimes(storeFull, f.Kind == FaultStoreFull)
 		if applied {
 			w.tellOfCall(n, op, i, Event{Kind: EventCallLost, Reason: "reply"})
 			return faultstore.LoseReply

@@ -84,8 +84,8 @@ func (w *world) fly(f *flight) {
 // while that is paused.
 func (w *world) move(e event) {
 	f := w.flights[e.index]
-	if f.leg == reply && f.node.paused() && !f.cutOff() {
-		w.at(f.node.pausedUntil, e)
+	if until := f.node.free(); f.leg == reply && until > w.now && !f.cutOff() {
+		w.defers(f.node, e, until)
 		return
 	}
 	w.flights[e.index] = nil
@@ -257,7 +257,17 @@ func (w *world) travel(n *node, op faultstore.Op) (there, back int64) {
 
 // concernsCall reports whether the fault is one of this call of n.
 func (f *Fault) concernsCall(n *node, op faultstore.Op) bool {
-	return n.named(f.Runner) && (f.Op == 0 || f.Op == Op(op.Method)+1)
+	return n.named(f.Runner) && (f.Op == 0 || f.Op == Op(op.Method)+1) && (f.Kind != FaultStoreFull || writes(op))
+}
+
+// writes reports whether the call would leave a row more, or a longer one.
+func writes(op faultstore.Op) bool {
+	switch op.Method {
+	case faultstore.Advance, faultstore.Claim, faultstore.Settle, faultstore.Extend, faultstore.Acquire, faultstore.Commit:
+		return true
+	default:
+		return false
+	}
 }
 
 // panicked notes that the engine panicked, which ends the run. The deferred

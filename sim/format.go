@@ -62,7 +62,7 @@ func keyWords[T any](words []string, of *T, keys []key[T]) []string {
 func (f Fault) String() string {
 	when, length := "at "+formatDuration(f.At), forKey
 	switch {
-	case f.Kind == FaultCrash:
+	case f.Kind == FaultCrash || f.Kind == FaultRestartStorm:
 		length = afterKey
 	case f.For != 0 && f.Point == Anywhere:
 		when, length = "during "+formatDuration(f.At)+".."+formatDuration(f.At+f.For), ""

@@ -156,7 +156,8 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 	maybe := rapid.Bool().Draw(t, "maybe")
 	runner := rapid.IntRange(0, max(s.Engine.Runners, 1)).Draw(t, "runner")
 	of := rapid.SampledFrom(s.Schedules).Draw(t, "of")
-	if k := f.Kind; k == FaultDown || k == FaultPause || k == FaultCrash || k == FaultClockJump {
+	switch f.Kind {
+	case FaultDown, FaultPause, FaultCrash, FaultRestartStorm, FaultClockJump, FaultLostRow, FaultOverload:
 		f.Point = rapid.SampledFrom([]Point{Anywhere, BetweenReadAndWrite, MidRequest, MidReply}).Draw(t, "point")
 	}
 	switch f.Kind {
@@ -170,6 +171,35 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		if maybe {
 			f.For = lasting
 		}
+	case FaultRestartStorm:
+		if f.Runner = runner; runner == 0 {
+			f.Restart = FromJournal
+		}
+		f.Times = rapid.IntRange(2, 9).Draw(t, "times")
+		f.For = min(lasting, wholeMS(f.longest(end)))
+		if f.For == 0 {
+			return Fault{}, false
+		}
+	case FaultThrottle:
+		f.For, f.Runner, f.Profile = lasting, runner, rapid.SampledFrom([]Profile{HiddenTab, Laptop, LowPower}).Draw(t, "profile")
+	case FaultStoreFull:
+		f.For = lasting
+	case FaultSwizzle:
+		f.For, f.Applied = lasting, rapid.SampledFrom([]Applied{0, AppliedNo, AppliedYes, AppliedUnknown}).Draw(t, "applied")
+	case FaultLostRow:
+		if f.Schedule = of.Name; maybe {
+			f.For = lasting
+		}
+	case FaultOverload:
+		f.Queue, f.Jobs = of.Queue, rapid.IntRange(1, MaxJobs).Draw(t, "jobs")
+	case FaultEditRename:
+		f.Schedule = of.Name
+		for i := range s.Schedules {
+			if s.Schedules[i].Name != of.Name {
+				f.To = s.Schedules[i].Name
+			}
+		}
+		return f, f.To != ""
 	case FaultClockDrift:
 		f.For, f.Runner = lasting, runner
 		f.Drift = rapid.SampledFrom([]int64{-million, -1, 1, 50, million}).Draw(t, "ppm")
@@ -188,18 +218,23 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 			f.Takes = Span{0, span1.Draw(t, "takes")}
 		}
 		fallthrough
-	case FaultHandlerFails, FaultHandlerPanics:
+	case FaultHandlerFails, FaultHandlerPanics, FaultHandlerHangs, FaultPoison, FaultHandlerSpawns, FaultLostAck:
+		if f.Kind == FaultHandlerSpawns && maybe {
+			f.Jobs = rapid.IntRange(1, MaxJobs).Draw(t, "jobs")
+		}
 		f.Schedule = of.Name
 		if maybe {
 			f.Schedule, f.Queue = "", of.Queue
 		}
 		fallthrough
-	case FaultStoreErrors, FaultStoreSlow:
+	case FaultStoreErrors, FaultStoreSlow, FaultStaleRead, FaultRepeatedRow:
 		f.For, f.Chance = lasting, PPM(rapid.Int32Range(0, int32(Always)).Draw(t, "chance"))
 		if f.Kind == FaultStoreErrors || f.Kind == FaultStoreSlow {
 			f.Runner, f.Op = runner, Op(rapid.IntRange(0, len(opWords)-1).Draw(t, "op"))
 		}
 		switch f.Kind {
+		case FaultStaleRead, FaultRepeatedRow:
+			f.Runner = runner
 		case FaultStoreSlow:
 			f.Takes = Span{time.Millisecond, span1.Draw(t, "takes")}
 			f.Late = rapid.SampledFrom([]Late{LateEither, LateRequest, LateReply}).Draw(t, "late")

@@ -123,7 +123,12 @@ func (w *world) judgeQueue(q *trueQueue) {
 	}
 }
 
-func jobOf(boundary store.Instant) string { return "the job of " + text(boundary) }
+func jobOf(boundary store.Instant) string {
+	if timeOf(boundary).IsZero() {
+		return "a job of no schedule"
+	}
+	return "the job of " + text(boundary)
+}
 
 // text is an instant for people.
 func text(t store.Instant) string { return timeOf(t).Format("2006-01-02 15:04:05.999") }

@@ -21,6 +21,7 @@ type node struct {
 	up          bool
 	away        int // how many faults keep it away, but those of the store
 	pausedUntil store.Instant
+	throttles   []int     // faults of its host that are on
 	clock       *timeline // its own, or of a single process the store's
 
 	engine     *tickonce.Engine
@@ -44,6 +45,7 @@ type node struct {
 	renewed     bool               // it was granted the lease, or again, since it last looked for due rows
 	midTick     bool               // after that it has read due rows, and it has not written yet
 	stalled     bool               // it was paused since it read them
+	misled      bool               // they were stale
 	renewalLost bool               // the latest renewal failed
 	readAt      store.Instant      // the reading of its latest look
 	due         int                // how many rows that was answered
@@ -171,21 +173,25 @@ func (n *node) pause(until store.Instant) {
 	n.disturbed(n.w.tell(Event{Kind: EventProcessPaused, Cause: n.w.causes.fault, Process: n.number(), Last: timeOf(n.pausedUntil)}))
 	for _, worker := range n.workers {
 		if worker.state == works {
-			outlasts := worker.job.Deadline.Before(timeOf(n.w.shown().Add(int64(until - n.w.now))))
-			n.w.coverage.sometimes(pauseOutlastsClaim, outlasts)
+			n.w.coverage.sometimes(pauseOutlastsClaim, worker.outlastedBy(until))
 		}
 	}
 }
 
 func (n *node) paused() bool { return n.w.now < n.pausedUntil }
 
+// options are those that the schedule is registered with.
+func (s *Schedule) options() tickonce.ScheduleOptions {
+	return tickonce.ScheduleOptions{
+		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
+		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
+	}
+}
+
 func (n *node) registers(s *Schedule) error {
 	began := n.w.now
 	n.w.intent = intent{edit: FaultEditAdd, as: s}
-	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, tickonce.ScheduleOptions{
-		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
-		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
-	})
+	_, err := n.engine.Schedule(ctx, s.Name, s.Spec, s.Queue, s.Payload, s.options())
 	n.w.intent = intent{}
 	if err == nil && n.w.now == began { // or others may have changed it again
 		n.w.truth.checkEdit(FaultEditAdd, s.Name, s)

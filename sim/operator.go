@@ -46,6 +46,25 @@ func (w *world) makeEdit(f *Fault) (err error) {
 	o, began := w.operator, w.now
 	w.intent = intent{edit: f.Kind}
 	switch f.Kind {
+	case FaultOverload:
+		if err = o.enqueue(f.Queue, f.Jobs); errors.Is(err, tickonce.ErrLimit) {
+			err = nil
+		}
+	case FaultEditRename:
+		as := *w.truth.named[f.Schedule].scenario
+		as.Name = f.To
+		w.intent = intent{edit: FaultEditAdd, as: &as}
+		err = o.engine.Tx(ctx, func(tx *tickonce.Tx) error {
+			if _, err := tx.Unschedule(f.Schedule); err != nil {
+				return err
+			}
+			_, err := tx.Schedule(as.Name, as.Spec, as.Queue, as.Payload, as.options())
+			return err
+		})
+		if err == nil && w.now == began {
+			w.truth.checkEdit(FaultEditRemove, f.Schedule, nil)
+			w.truth.checkEdit(FaultEditAdd, f.To, &as)
+		}
 	case FaultEditAdd, FaultEditChange:
 		as := *w.truth.named[f.Schedule].scenario
 		if f.Spec != "" {
@@ -66,7 +85,7 @@ func (w *world) makeEdit(f *Fault) (err error) {
 		_, err = o.engine.Unschedule(ctx, f.Schedule)
 	}
 	w.intent = intent{}
-	if err == nil && w.now == began {
+	if err == nil && w.now == began && f.Kind != FaultEditRename {
 		w.truth.checkEdit(f.Kind, f.Schedule, nil)
 	}
 	return err

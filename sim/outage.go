@@ -24,7 +24,7 @@ type asked struct {
 // settles or beats is not a loop's to say.
 func (w *world) countCall(fault int, n *node, op faultstore.Op) {
 	f, state := &w.scenario.Faults[fault], &w.faults[fault]
-	if f.Chance != 0 || f.Op != 0 || n == w.operator || op.Method == faultstore.Settle || op.Method == faultstore.Extend {
+	if f.Chance != 0 || f.Op != 0 || f.Kind == FaultStoreFull || n == w.operator || op.Method == faultstore.Settle || op.Method == faultstore.Extend {
 		return
 	}
 	if state.outages == nil {

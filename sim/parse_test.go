@@ -169,7 +169,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		"at 5m handler slow for=1m queue=report":         `33: found "report", want the queue of a schedule: mail`,
 		"at 90m clock-jump by=+1h for=1ms":               `4: found a fault from 1h30m for 1ms, want one that ends by quiet-after=1h30m`,
 		"at 5m edit add":                                 `15: found the end of the line, want schedule=`,
-		"at 5m edit rename schedule=report":              `7: found "edit rename", want ` + faults + `; did you mean "edit resume"?`,
+		"at 5m edit rnme schedule=report":                `7: found "edit rnme", want ` + faults + `; did you mean "edit rename"?`,
 		"at 5m edit pause schedule=reprt":                `27: found "reprt", want a schedule: report; did you mean "report"?`,
 		"at 5m edit change schedule=report":              `34: found the end of the line, want every=, queue= or catch-up=`,
 		"at 5m tamper schedule=report":                   `29: found the end of the line, want either row= or every=`,

@@ -17,6 +17,8 @@ const (
 	MaxRunners   = 16
 	MaxWorkers   = 1000    // of one queue in one process
 	MaxAtWork    = 100_000 // workers of all queues, in all processes
+	MaxTimes     = 1000    // that one crash repeats itself
+	MaxJobs      = 1000    // that one fault puts into a queue at once
 )
 
 // DefaultStart is when a scenario starts that does not say it.
@@ -154,7 +156,7 @@ const Always PPM = 1_000_000
 type Fault struct {
 	Kind FaultKind
 	At   time.Duration // from the start
-	For  time.Duration // how long; of FaultCrash: until the restart
+	For  time.Duration // how long; of FaultCrash and FaultRestartStorm: until the restart
 
 	Runner   int           // the process it happens to, from 1; 0: all of them
 	Point    Point         // of the faults of an instant, which At then only arms
@@ -164,10 +166,14 @@ type Fault struct {
 	Applied  Applied       // of FaultStoreErrors
 	Late     Late          // of FaultStoreSlow
 	Op       Op            // of the store's faults: which calls; 0: any
-	Restart  Restart       // of FaultCrash
+	Restart  Restart       // of FaultCrash and FaultRestartStorm
+	Times    int           // of FaultRestartStorm: how often
+	Profile  Profile       // of FaultThrottle
 	Takes    Span          // of FaultHandlerSlow: how long, zero: twice the visibility; of the acks' faults: how much later
-	Schedule string        // of edits and FaultTamper; of the handlers' and the acks' faults: of whose jobs, "": any
-	Queue    string        // of the handlers' and the acks' faults: whose jobs, "": any; of FaultEditChange
+	Jobs     int           // of FaultHandlerSpawns: for each that ends, 0: one; of FaultOverload: in all
+	Schedule string        // of edits, FaultTamper and FaultLostRow; of the handlers' and the acks' faults: of whose jobs, "": any
+	To       string        // of FaultEditRename: the other schedule
+	Queue    string        // of the handlers' and the acks' faults: whose jobs, "": any; of FaultEditChange and FaultOverload
 	Spec     string        // of FaultEditChange and FaultTamper
 	CatchUp  CatchUp       // of FaultEditChange
 	Row      Spoiling      // of FaultTamper
@@ -186,10 +192,18 @@ const (
 	// and its reply, and starts again with what Restart says.
 	FaultCrash
 
+	// FaultRestartStorm: it crashes, is away for For, lives for as long, crashes again,
+	// and so on, Times times.
+	FaultRestartStorm
+
 	// FaultPause: the process takes no step, its workers neither, as when it is
 	// stopped by a signal or its machine by the host. What falls due meanwhile
 	// comes afterwards, and it goes on with what it knew.
 	FaultPause
+
+	// FaultThrottle: the process's host lets it take steps only at some instants, as
+	// browsers and laptops do; what falls due between comes then.
+	FaultThrottle
 
 	// FaultClockJump: a clock jumps; with For it jumps back afterwards. Without a
 	// Runner it is the store's. Each of several processes has a clock of its own,
@@ -213,6 +227,30 @@ const (
 	// What is on its way when the fault ends arrives then.
 	FaultStoreSlow
 
+	// FaultStoreFull: the store has no room for one row more: all calls that write
+	// but renewals and releases fail, and change nothing.
+	FaultStoreFull
+
+	// FaultSwizzle: the processes are cut off from the store, one after the other in
+	// the first half of the time, and come back in another order in the second.
+	FaultSwizzle
+
+	// The next two break the store's contract, each by chance. What has to hold all
+	// the same is everything but that due rows are found at once: each move is
+	// guarded by the row's revision (T3).
+
+	// FaultStaleRead: reads of due rows answer rows as they were before they were
+	// last written.
+	FaultStaleRead
+
+	// FaultRepeatedRow: reads of due rows answer each row twice.
+	FaultRepeatedRow
+
+	// FaultLostRow: the row of a schedule is gone, behind the engine's back; with For
+	// it is put back afterwards, with another id, unless it was registered
+	// meanwhile.
+	FaultLostRow
+
 	// FaultHandlerSlow: handlers that start take longer, each by chance.
 	FaultHandlerSlow
 
@@ -223,12 +261,32 @@ const (
 	// goes on, but nobody settles the claim.
 	FaultHandlerPanics
 
+	// FaultHandlerHangs: handlers that start do not return before the fault is over,
+	// and do not beat meanwhile, each by chance.
+	FaultHandlerHangs
+
+	// FaultPoison: of some jobs, drawn for each, the handlers that start fail, as
+	// often as they are tried.
+	FaultPoison
+
+	// FaultHandlerSpawns: handlers that succeed put more jobs into their queue
+	// before their ack, each by chance, and fail if that does.
+	FaultHandlerSpawns
+
 	// FaultLateAck: when a handler has ended, its ack or retry is sent later, each
 	// by chance, while the worker goes on.
 	FaultLateAck
 
 	// FaultDuplicateAck: an ack or retry is sent twice, each by chance.
 	FaultDuplicateAck
+
+	// FaultLostAck: an ack or retry is never sent, each by chance, and the worker
+	// does not know.
+	FaultLostAck
+
+	// FaultOverload: the operator puts jobs of no schedule into a queue, all or none.
+	// Each takes a second.
+	FaultOverload
 
 	// Edits are made by an operator outside the processes, one after the other; a
 	// call that fails, or finds the store away, is made again after 5 s. A process
@@ -239,10 +297,28 @@ const (
 	FaultEditPause
 	FaultEditResume // what was missed is skipped
 	FaultEditRemove
+	FaultEditRename // removes it and registers it under another's name, in one transaction
 
 	// FaultTamper: the row of a schedule is spoilt behind the engine's back; with
 	// For it is mended afterwards.
 	FaultTamper
+)
+
+// Profile is how a host throttles a process.
+type Profile uint8
+
+// The profiles.
+const (
+	// HiddenTab: as a browser treats a tab that nobody sees: at whole seconds, after
+	// 5 min at whole minutes, after an hour not at all.
+	HiddenTab Profile = iota + 1
+
+	// Laptop: as a computer that was closed: asleep, but for the last 10 s of each
+	// hour.
+	Laptop
+
+	// LowPower: timers are put together: every 10 s.
+	LowPower
 )
 
 // Point is the point of a process's work at which a fault strikes: of the process

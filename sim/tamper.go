@@ -13,10 +13,15 @@ func (w *world) tamper(fault int) {
 		return
 	}
 	before, after := s.row, s.row
-	spoil(&after, f, s.interval)
-	w.spoilt = true
 	state.effect++
 	state.before, state.after = &before, &after
+	if f.Kind == FaultLostRow {
+		w.truth.lose(s)
+		s.lostBy = state
+		return
+	}
+	spoil(&after, f, s.interval)
+	w.spoilt = true
 	w.truth.overwrite(s, after)
 }
 
@@ -55,6 +60,12 @@ func (w *world) mendAll() {
 func (w *world) mend(fault int) {
 	before, after := w.faults[fault].before, w.faults[fault].after
 	s := w.truth.named[w.scenario.Faults[fault].Schedule]
+	if s.lostBy == &w.faults[fault] && w.truth.open {
+		row := *before
+		row.ID = 0
+		w.truth.overwrite(s, row)
+		return
+	}
 	if before == nil || !w.truth.open || !s.known || s.row.ID != before.ID {
 		return
 	}

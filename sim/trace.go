@@ -93,7 +93,10 @@ func (w *world) tellOfJob(id store.JobID, j *trueJob, e Event) {
 	if !w.watched() {
 		return
 	}
-	e.Cause, e.Schedule, e.Queue, e.Boundary = j.cause, j.schedule.scenario.Name, j.queue.row.Name, timeOf(j.boundary)
+	if e.Cause == 0 {
+		e.Cause = j.cause
+	}
+	e.Schedule, e.Queue, e.Boundary = j.schedule.scenario.Name, j.queue.row.Name, timeOf(j.boundary)
 	e.Job, e.Attempt = int64(id), int(j.attempts)
 	j.cause = w.tell(e)
 }

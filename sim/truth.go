@@ -44,6 +44,7 @@ type truth struct {
 	jobPage      [64]store.Job
 
 	tick []passed // of the latest tick
+	past []past   // of each schedule; nil without a stale read
 
 	lease  store.Lease // the scheduler's
 	leader string      // its latest owner
@@ -72,6 +73,7 @@ func newTruth(w *world) *truth {
 		}
 		t.named[s.Name] = &t.schedules[i]
 	}
+	t.named[""] = &trueSchedule{scenario: &foreign, index: -1}
 	for i := range w.scenario.Faults {
 		if f := &w.scenario.Faults[i]; f.Kind == FaultEditChange && f.Queue != "" {
 			t.queue(f.Queue)
@@ -119,7 +121,7 @@ func (t *truth) opened(s store.Store) {
 	})
 	for i := range t.schedules {
 		s := &t.schedules[i]
-		lost := s.lastFire != store.None && (!s.known || s.row.Cursor <= s.lastFire)
+		lost := s.lastFire != store.None && (s.known && s.row.Cursor <= s.lastFire || !s.known && s.row.ID != 0)
 		if lost {
 			s.since = t.w.causes.opened
 		}
@@ -153,6 +155,7 @@ func (t *truth) Due(ctx context.Context, dst []store.Schedule) (store.Due, error
 		}
 	}
 	if n := t.w.acting; n.reply == faultstore.Pass {
+		t.misread(n, dst, &due)
 		n.readAt, n.due = due.Now, due.N
 		n.midTick = n.renewed && due.N > 0
 		n.renewed, n.stalled = false, false
@@ -245,19 +248,20 @@ func (t *truth) disordered(tick *store.Tick, a, b *store.Fire) bool {
 		return a.Boundary > b.Boundary
 	}
 	first, second := t.byID[tick.Moves[a.Move].ID], t.byID[tick.Moves[b.Move].ID]
-	return first != nil && second != nil && first.row.Name >= second.row.Name
+	return first != nil && second != nil && first != second && first.row.Name >= second.row.Name
 }
 
 // move checks one move before its fires, and says which of them are right.
 func (t *truth) move(tick *store.Tick, move *store.Move) {
 	t.w.checked[aMove]++
 	s := t.byID[move.ID]
-	current := s != nil && s.row.Rev == move.Rev
+	current := s != nil && s.row.Rev == move.Rev && !s.moving
 	if current == (move.Outcome == store.Stale) {
 		t.w.fail(revGuard, "", fmt.Sprintf("a move of schedule id %d answered %d, its row is unchanged: %v", move.ID, move.Outcome, current))
 		move.Outcome = store.Stale // nothing more can be told
 	}
 	t.w.coverage.sometimes(staleMove, move.Outcome == store.Stale)
+	t.w.coverage.sometimes(staleReadCaught, move.Outcome == store.Stale && t.w.acting.misled)
 	if move.Outcome == store.Stale {
 		if s != nil {
 			t.w.tellOf(s, Event{Kind: EventStale, Cause: t.w.causes.tick})
@@ -285,6 +289,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		})
 		return
 	}
+	s.moving = true
 	q.incoming += int64(move.Fires)
 	t.w.digest.Int(tagMove, s.index)
 	t.w.digest.Int(tagMove, int64(move.Cursor))
@@ -387,6 +392,8 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 		t.w.charge(s, s.first(), s.tick.first-fired, dropped)
 		t.w.charge(s, s.tick.first, move.Cursor, dropped)
 	}
+	t.keepPast(s)
+	s.moving = false
 	s.row.Rev++
 	s.row.Cursor, s.row.DueAt, s.row.SetAt, s.row.Hold = move.Cursor, move.DueAt, move.SetAt, move.Hold
 	s.next = move.Cursor

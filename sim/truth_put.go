@@ -27,7 +27,11 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	for _, g := range b.Removes {
 		holds = holds && t.guards(g)
 	}
+	room := t.hasRoom(b)
 	done, err := t.Store.Commit(ctx, b)
+	if err == nil && (done.Refusal.Why == store.QueueFull) == room {
+		t.w.fail(queueBound, "", fmt.Sprintf("%d jobs of no schedule: there is room for them: %v; their refusal: %+v", len(b.Inserts), room, done.Refusal))
+	}
 	if err != nil || done.Refusal.Why != store.NotRefused {
 		return done, err
 	}
@@ -36,11 +40,12 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		t.w.fail(revGuard, "", "a row was written that had changed since it was read")
 		return done, nil
 	}
+	t.inserted(b, &done)
 	for i := range done.Puts {
 		t.put(&done.Puts[i], done.Now)
 	}
 	for _, g := range b.Removes {
-		t.remove(g.Name)
+		t.remove(g.Name, Event{Kind: EventRemoved})
 	}
 	if t.w.acting == t.w.operator {
 		t.w.coverage.sometimes(editMidTick, slices.ContainsFunc(t.w.nodes, func(n *node) bool { return n.midTick }))
@@ -71,6 +76,7 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	default:
 		t.registered(s, row, now)
 	}
+	t.keepPast(s)
 	s.know(row, t.byQueue[row.Queue])
 	t.w.tellOf(s, Event{Kind: t.w.intent.event(), Boundary: timeOf(row.Cursor)})
 }
@@ -229,14 +235,15 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 	t.w.coverage.sometimes(pauseSkipped, missed > 0)
 }
 
-// remove takes a schedule out of the model.
-func (t *truth) remove(name string) {
+// remove takes a schedule out of the model, and tells of it.
+func (t *truth) remove(name string, e Event) {
 	s := t.named[name]
 	t.w.digest.Int(tagCommit, ^s.index)
 	t.w.charge(s, s.row.Cursor, t.w.shown()+1, left)
 	delete(t.byID, s.row.ID)
+	t.keepPast(s)
 	s.known, s.removed, s.row = false, true, store.Schedule{}
-	t.w.tellOf(s, Event{Kind: EventRemoved})
+	t.w.tellOf(s, e)
 }
 
 // checkEdit checks that what an operation on a schedule answered to have done is
@@ -252,6 +259,7 @@ func (t *truth) checkEdit(edit FaultKind, name string, as *Schedule) {
 		done = !s.known || s.row.Paused == store.Active
 	case FaultEditRemove:
 		done = !s.known
+	case FaultOverload:
 	default:
 		done = as == nil || s.known && asWanted(&s.row, as) && s.row.CatchUp == t.w.policyOf(as)
 	}
@@ -260,17 +268,34 @@ func (t *truth) checkEdit(edit FaultKind, name string, as *Schedule) {
 	}
 }
 
-// overwrite changes the row of a schedule behind the engine's back.
-func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
-	guard := store.Guard{Name: s.row.Name, ID: s.row.ID, Rev: s.row.Rev}
-	done, err := t.below.Commit(ctx, &store.Batch{Puts: []store.Put{{Guard: guard, Row: row}}})
+// behind writes to the store behind the engine's back.
+func (t *truth) behind(b *store.Batch) store.Committed {
+	done, err := t.below.Commit(ctx, b)
 	if err != nil || done.Refusal.Why != store.NotRefused {
 		panic(fmt.Sprintf("sim: a row could not be overwritten: %+v, %v", done.Refusal, err))
 	}
+	return done
+}
+
+func (t *truth) guardOf(s *trueSchedule) store.Guard {
+	return store.Guard{Name: s.scenario.Name, ID: s.row.ID, Rev: s.row.Rev}
+}
+
+// lose has the row of a schedule be gone behind the engine's back.
+func (t *truth) lose(s *trueSchedule) {
+	t.behind(&store.Batch{Removes: []store.Guard{t.guardOf(s)}})
+	t.remove(s.scenario.Name, Event{Kind: EventTampered, Cause: t.w.causes.fault, Boundary: timeOf(s.row.Cursor)})
+}
+
+// overwrite changes the row of a schedule behind the engine's back.
+func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
+	done := t.behind(&store.Batch{Puts: []store.Put{{Guard: t.guardOf(s), Row: row}}})
 	t.w.digest.Int(tagCommit, s.index)
 	t.w.digest.Int(tagCommit, int64(row.Cursor))
-	s.tampered = true
 	s.charged = min(s.charged, row.Cursor)
+	t.keepPast(s)
 	s.know(&done.Puts[0], t.byQueue[row.Queue])
+	s.tampered = true
+	t.byID[s.row.ID] = s
 	t.w.tellOf(s, Event{Kind: EventTampered, Cause: t.w.causes.fault, Boundary: timeOf(row.Cursor)})
 }

@@ -21,6 +21,8 @@ type trueSchedule struct {
 	interval int64         // of the row's spec, or of the last one that parsed
 	next     store.Instant // nothing before may fire
 	tampered bool          // since this incarnation began
+	lostBy   *faultState   // the fault that has made its row disappear, if nobody wrote it since
+	moving   bool          // a move of the tick under way has written it
 	fullAt   store.Rev     // the revision at which its queue had no room
 	tick     fates         // of the tick under way
 	since    int64         // the event that changed it or kept it, since it fired last
@@ -64,6 +66,7 @@ func (s *trueSchedule) know(row *store.Schedule, q *trueQueue) {
 	if row.ID != s.row.ID {
 		s.fullAt, s.tampered = 0, false
 	}
+	s.lostBy = nil
 	s.known, s.removed, s.interval, s.next, s.row = true, false, interval, row.Cursor, *row
 }
 

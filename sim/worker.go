@@ -39,6 +39,8 @@ type worker struct {
 	ends   ending        // how its handler does
 	reason handlerError  // of one that fails
 	endsAt store.Instant // or goes on again, in Go
+	hangs  bool          // it does not beat until then
+	spawns int           // how many jobs it puts into its queue then
 	beatAt store.Instant // when the next automatic heartbeat is due
 	unsure bool          // whether an earlier settlement was made
 	cause  int64         // the latest event of its job
@@ -132,8 +134,7 @@ func (w *worker) claim() {
 		w.goOn(asks, world.now)
 	default:
 		world.truth.checkJob(job, w.queue)
-		var takes time.Duration
-		takes, w.ends = world.handle(job)
+		takes := world.handle(w, job)
 		w.job, w.reason, w.unsure = job, errHandler, false
 		w.endsAt = world.now.Add(takes.Milliseconds())
 		if handler := world.scenario.Handlers[job.Schedule]; handler != nil {
@@ -147,7 +148,7 @@ func (w *worker) claim() {
 // beatLater has the next automatic heartbeat be due an interval from now.
 func (w *worker) beatLater() {
 	w.beatAt = store.None
-	if every := w.node.w.truth.named[w.job.Schedule].scenario.Heartbeat; every > 0 {
+	if every := w.node.w.truth.named[w.job.Schedule].scenario.Heartbeat; every > 0 && !w.hangs {
 		w.beatAt = w.node.w.now.Add(every.Milliseconds())
 	}
 }
@@ -193,6 +194,14 @@ func (w *worker) free() {
 // end settles the claim when the handler has ended, or leaves that to others.
 func (w *worker) end() {
 	world := w.node.w
+	if jobs := w.spawns; jobs > 0 && w.ends == succeeds {
+		w.spawns = 0
+		if err := w.node.enqueue(w.queue.row.Name, jobs); err != nil {
+			w.ends = fails
+		}
+		w.goOn(works, world.now)
+		return
+	}
 	if !w.unsure {
 		world.coverage.sometimes(handlerPanicked, w.ends == panics)
 		w.tell(EventHandlerEnded, w.ends.String())
@@ -277,8 +286,9 @@ func (w *worker) wake(t store.Instant) {
 	}
 }
 
-// handle draws how long the handler of the job takes, and how it ends.
-func (w *world) handle(job *tickonce.Job) (takes time.Duration, ends ending) {
+// handle draws how long the handler of the worker's job takes, and how it ends.
+func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
+	ends, hangs := succeeds, time.Duration(0)
 	visibility := job.Deadline.Sub(timeOf(w.shown()))
 	overrun := visibility + min(visibility, math.MaxInt64-visibility)
 	handler := w.truth.named[job.Schedule].scenario.Handler
@@ -295,12 +305,21 @@ func (w *world) handle(job *tickonce.Job) (takes time.Duration, ends ending) {
 	}
 	for _, i := range w.handlerFaults {
 		f := &w.scenario.Faults[i]
-		if !f.concerns(job) || f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
+		switch {
+		case f.Kind == FaultHandlerSpawns || !f.concerns(job):
+			continue
+		case f.Kind == FaultPoison:
+			if !w.poisons(i, job) {
+				continue
+			}
+		case f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance):
 			continue
 		}
 		w.faults[i].effect++
 		switch {
-		case f.Kind == FaultHandlerFails:
+		case f.Kind == FaultHandlerHangs:
+			hangs = max(hangs, time.Duration(w.start.Add((f.At+f.For).Milliseconds())-w.now)*time.Millisecond)
+		case f.Kind == FaultHandlerFails || f.Kind == FaultPoison:
 			ends = max(ends, fails)
 		case f.Kind == FaultHandlerPanics:
 			ends = panics
@@ -310,7 +329,24 @@ func (w *world) handle(job *tickonce.Job) (takes time.Duration, ends ending) {
 			takes = w.draws.handlerSlow.within(f.Takes)
 		}
 	}
-	return takes, ends
+	of.ends, of.hangs, of.spawns = ends, hangs > 0, w.spawns(job)
+	return max(takes, hangs)
+}
+
+// poisons reports whether the fault has poisoned the job, which is drawn when a
+// handler of it first starts.
+func (w *world) poisons(fault int, job *tickonce.Job) bool {
+	f, state := &w.scenario.Faults[fault], &w.faults[fault]
+	id := store.JobID(job.ID)
+	poisoned, drawn := state.poison[id]
+	if !drawn {
+		if state.poison == nil {
+			state.poison = map[store.JobID]bool{}
+		}
+		poisoned = f.Chance == 0 || w.draws.poison.happens(f.Chance)
+		state.poison[id] = poisoned
+	}
+	return poisoned
 }
 
 // concerns reports whether the fault is one of this job's.

@@ -42,6 +42,7 @@ type world struct {
 	armed         []int             // those that wait for their point
 	storeFaults   []int             // those that lose store calls that are on
 	slowFaults    []int             // those that slow store calls down that are on
+	readFaults    []int             // those that spoil reads of due rows that are on
 	handlerFaults []int             // those of handlers that are on
 	ackFaults     []int             // those of acks that are on
 	operator      *node             // outside the processes; nil without an edit
@@ -128,7 +129,7 @@ type sites struct {
 	ackFault, ackLater                                    *site
 	storeFault, storeApplied                              *site
 	slowCall, slowTakes, slowRequest, orphan              *site
-	slice, strike, interleave                             *site
+	slice, strike, interleave, swizzle, misread, poison   *site
 }
 
 func newSites(seed uint64) sites {
@@ -140,6 +141,7 @@ func newSites(seed uint64) sites {
 		storeFault: c.at("store fault"), storeApplied: c.at("store applied"),
 		slowCall: c.at("slow call"), slowTakes: c.at("slow takes"), slowRequest: c.at("slow request"), orphan: c.at("orphan"),
 		slice: c.at("slice"), strike: c.at("strike"), interleave: c.at("interleave"),
+		swizzle: c.at("swizzle"), misread: c.at("misread"), poison: c.at("poison"),
 	}
 }
 
@@ -247,8 +249,8 @@ const auditEvery = 1024
 // act lets a process take a step, or has it wait while it is paused.
 func (w *world) act(e event) {
 	n := w.nodes[e.node]
-	if n.paused() {
-		w.at(n.pausedUntil, e)
+	if until := n.free(); until > w.now {
+		w.defers(n, e, until)
 		return
 	}
 	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 {

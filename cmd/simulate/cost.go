@@ -31,7 +31,7 @@ func (r *report) effect(f *sim.FaultResult) []string {
 		return []string{"none"}
 	}
 	switch f.Fault.Kind {
-	case sim.FaultDown, sim.FaultCrash, sim.FaultPause:
+	case sim.FaultDown, sim.FaultCrash, sim.FaultRestartStorm, sim.FaultPause, sim.FaultThrottle:
 		return []string{r.outage(&f.Cost)}
 	case sim.FaultClockJump, sim.FaultClockDrift, sim.FaultClockFreeze, sim.FaultClockStrobe:
 		return r.wrongClock(&f.Cost)
@@ -45,16 +45,27 @@ func (r *report) effect(f *sim.FaultResult) []string {
 var effectWords = map[sim.FaultKind]struct{ one, many string }{
 	sim.FaultStoreErrors:   {"call failed", "calls failed"},
 	sim.FaultStoreSlow:     {"call slowed", "calls slowed"},
+	sim.FaultStoreFull:     {"call found no room", "calls found no room"},
+	sim.FaultSwizzle:       {"call failed", "calls failed"},
+	sim.FaultStaleRead:     {"stale read", "stale reads"},
+	sim.FaultRepeatedRow:   {"read repeated its rows", "reads repeated their rows"},
+	sim.FaultLostRow:       {"row lost", "rows lost"},
 	sim.FaultHandlerSlow:   {"handler slowed", "handlers slowed"},
 	sim.FaultHandlerFails:  {"handler failed", "handlers failed"},
 	sim.FaultHandlerPanics: {"handler panicked", "handlers panicked"},
+	sim.FaultHandlerHangs:  {"handler hung", "handlers hung"},
+	sim.FaultPoison:        {"handler failed", "handlers failed"},
+	sim.FaultHandlerSpawns: {"handler put jobs into its queue", "handlers put jobs into their queue"},
 	sim.FaultLateAck:       {"ack came late", "acks came late"},
 	sim.FaultDuplicateAck:  {"ack came twice", "acks came twice"},
+	sim.FaultLostAck:       {"ack lost", "acks lost"},
+	sim.FaultOverload:      {"burst of jobs", "bursts of jobs"},
 	sim.FaultEditAdd:       {"schedule registered", "schedules registered"},
 	sim.FaultEditChange:    {"schedule changed", "schedules changed"},
 	sim.FaultEditPause:     {"schedule paused", "schedules paused"},
 	sim.FaultEditResume:    {"schedule resumed", "schedules resumed"},
 	sim.FaultEditRemove:    {"schedule removed", "schedules removed"},
+	sim.FaultEditRename:    {"schedule renamed", "schedules renamed"},
 	sim.FaultTamper:        {"row spoilt", "rows spoilt"},
 }
 

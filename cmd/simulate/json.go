@@ -110,7 +110,7 @@ type clockObject struct {
 func faultJSON(f *sim.FaultResult) faultObject {
 	o, c := faultObject{Fault: f.Text, AtMS: f.Fault.At.Milliseconds(), Effect: f.Effect}, &f.Cost
 	switch f.Fault.Kind {
-	case sim.FaultDown, sim.FaultCrash, sim.FaultPause:
+	case sim.FaultDown, sim.FaultCrash, sim.FaultRestartStorm, sim.FaultPause, sim.FaultThrottle:
 		o.Outage = &outageObject{c.Due, c.OnTime, c.Late, c.Skipped, c.Left, c.Forgotten, c.FiredAgain}
 	case sim.FaultClockJump, sim.FaultClockDrift, sim.FaultClockFreeze, sim.FaultClockStrobe:
 		o.Clock = &clockObject{c.FiredEarly, c.MaxEarly.Milliseconds(), c.FiredAgain, c.Silence.Milliseconds(), c.Silent}
