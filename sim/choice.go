@@ -13,6 +13,7 @@ import (
 // n-th output of splitmix64 seeded with that key; golden vectors freeze it.
 type choices struct {
 	seed  uint64
+	deck  *deck // records what is drawn, or plays what was; or nil
 	sites map[string]*site
 }
 
@@ -20,6 +21,8 @@ type choices struct {
 type site struct {
 	key   uint64
 	draws uint64
+	name  string
+	deck  *deck
 }
 
 func newChoices(seed uint64) *choices {
@@ -33,7 +36,7 @@ func (c *choices) at(name string) *site {
 	if s == nil {
 		var d Digest
 		d.Text(0, name)
-		s = &site{key: core.Mix64(c.seed ^ core.Mix64(uint64(d)))}
+		s = &site{key: core.Mix64(c.seed ^ core.Mix64(uint64(d))), name: name, deck: c.deck}
 		c.sites[name] = s
 	}
 	return s
@@ -45,6 +48,9 @@ func (s *site) choice(n int64) int64 {
 	draw := core.Mix64(s.key + s.draws*gamma)
 	s.draws++
 	high, _ := bits.Mul64(draw, uint64(n)) // skewed by less than n/2^64
+	if s.deck != nil {
+		return s.deck.choose(s.name, n, int64(high))
+	}
 	return int64(high)
 }
 

@@ -55,6 +55,9 @@
 // [Shrink] makes a scenario that fails as small as it can while it fails in the
 // same way, or one that reaches a coverage mark while it reaches it.
 //
+// [Record] keeps a run as a [Tape]: its random choices, and what happened. [Play]
+// plays it on another machine or in a later version, and says where it differs.
+//
 // # Handlers in Go
 //
 // What runs a schedule's jobs can be code of your own, a [Steps], instead of the

@@ -75,6 +75,7 @@ type rig struct {
 	below  func(store.Store) store.Store // comes between the truth and the store
 	above  func(store.Store) store.Store // comes between an engine and its calls' fate
 	tell   func(*Event)                  // is told of everything that happens
+	deck   *deck                         // records the choices, or plays them
 }
 
 // maxFailures is after how many failures a run is broken off, and how many
@@ -132,8 +133,9 @@ type sites struct {
 	slice, strike, interleave, swizzle, misread, poison   *site
 }
 
-func newSites(seed uint64) sites {
+func newSites(seed uint64, d *deck) sites {
 	c := newChoices(seed)
+	c.deck = d
 	return sites{
 		handlerTakes: c.at("handler takes"), handlerFails: c.at("handler fails"),
 		handlerFault: c.at("handler fault"), handlerSlow: c.at("handler slow"),
@@ -154,10 +156,13 @@ func newWorld(s *Scenario, r rig) *world {
 		scenario: s,
 		rig:      r,
 		start:    store.Instant(start.UnixMilli()),
-		draws:    newSites(s.Engine.Seed),
+		draws:    newSites(s.Engine.Seed, r.deck),
 		faults:   make([]faultState, len(s.Faults)),
 		sent:     map[int32]sentAck{},
 		auditAt:  auditEvery,
+	}
+	if r.deck != nil {
+		r.deck.world = w
 	}
 	w.now, w.end = w.start, w.start.Add(s.For.Milliseconds())
 	w.clock = timeline{{from: w.start}}
