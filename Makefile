@@ -9,7 +9,10 @@ FUZZ    := 10s
 # $(call each,COMMAND) runs the command in every module.
 each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
 
-.PHONY: help setup run test check tidy format vet staticcheck layering test-wasm race bench peers fuzz mutants cover fmt
+# The sources of the page that a simulator's report is.
+PAGE := sim/htmlreport/web
+
+.PHONY: help setup run test check page report-page tidy format vet staticcheck layering test-wasm race bench peers fuzz mutants cover fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -18,13 +21,20 @@ run: ## simulate a git forge's schedules through two weeks of outages
 	@scripts/setup run
 	@go run ./cmd/simulate run examples/scenarios/all-outages.sim
 
-test: setup test-wasm ## test every module, and the suite under WebAssembly
+test: setup page test-wasm ## test every module, and the suite under WebAssembly
 	$(call each,go test ./...)
 
-check: tidy format vet staticcheck layering test race ## all that a change has to pass
+check: tidy format vet staticcheck layering page test race ## all that a change has to pass
 
 setup: ## check for the tools of make test, install what apt has
 	@scripts/setup test
+
+page: ## check that the report's page is made of its sources
+	@echo "$@ $(PAGE)"
+	@cd $(PAGE) && npm ci --ignore-scripts --no-audit --no-fund --silent && node build.mjs --check
+
+report-page: ## make the report's page of its sources
+	@cd $(PAGE) && npm ci --ignore-scripts --no-audit --no-fund --silent && node build.mjs
 
 tidy: ## check the go.mod files
 	$(call each,go mod tidy -diff)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tickonce/tickonce/sim"
+	"github.com/tickonce/tickonce/sim/htmlreport"
 )
 
 func newRun() *cobra.Command {
@@ -48,6 +49,7 @@ is compared, since the recorded outcome is that of the file's own seed.
 	c.addSwarm(cmd)
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
 	return cmd
 }
@@ -56,6 +58,7 @@ type runCommand struct {
 	input
 	seed                 seed
 	json, rewrite, print bool
+	html                 string // where to, or ""
 	stdout               io.Writer
 }
 
@@ -86,8 +89,17 @@ func (c *runCommand) run(path string) error {
 		_, err = io.WriteString(c.stdout, scenario.String())
 		return err
 	}
+	var recorder *htmlreport.Recorder
+	if c.html != "" && scenario.Swarm != (sim.Swarm{}) {
+		if scenario, err = scenario.Draw(scenario.Engine.Seed); err != nil {
+			return err
+		}
+	}
+	if c.html != "" {
+		recorder = htmlreport.NewRecorder(scenario)
+	}
 	begin := time.Now()
-	result, err := sim.Run(scenario)
+	result, err := watch(scenario, recorder)
 	if err != nil {
 		return err
 	}
@@ -106,6 +118,11 @@ func (c *runCommand) run(path string) error {
 		r.outcome = outcomeIgnored
 	default:
 		r.compare(text)
+	}
+	if recorder != nil {
+		if err := r.writeHTML(c.html, text, recorder); err != nil {
+			return err
+		}
 	}
 	if c.json {
 		err = writeJSON(c.stdout, runJSON(r))

@@ -1,0 +1,94 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/sim"
+	"github.com/tickonce/tickonce/sim/htmlreport"
+	"github.com/tickonce/tickonce/store"
+	"github.com/tickonce/tickonce/storetest"
+)
+
+var hostile = []string{
+	`</script><img src=x onerror=alert(1)>`, `"><iframe srcdoc="<script>alert(2)</script>">`, "\u202egnp.exe", `'onload='alert(3)`,
+	strings.Repeat("wide", 32),
+}
+
+// unfenced is a store with a bug: it takes a tick of any runner for one of the
+// runner that leads.
+type unfenced struct {
+	store.Store
+	lease store.Lease
+}
+
+func (s *unfenced) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (store.Grant, error) {
+	g, err := s.Store.Acquire(ctx, lock, owner, ttlMS)
+	if g.OK {
+		s.lease = g.Lease
+	}
+	return g, err
+}
+
+func (s *unfenced) Advance(ctx context.Context, t *store.Tick) (bool, error) {
+	forged := *t
+	forged.By = s.lease
+	return s.Store.Advance(ctx, &forged)
+}
+
+func example(t *testing.T, name string) (sim.Scenario, string) {
+	text, err := os.ReadFile("../examples/scenarios/" + name)
+	require.NoError(t, err)
+	s, err := sim.Parse(name, string(text))
+	require.NoError(t, err)
+	return s, string(text)
+}
+
+var made map[string]string
+
+// reports writes the pages that the tests look at, once, and answers their
+// files by name.
+func reports(t *testing.T) map[string]string {
+	if made != nil {
+		return made
+	}
+	folder, err := os.MkdirTemp("", "reports")
+	require.NoError(t, err)
+	files := map[string]string{}
+	write := func(name string, s sim.Scenario, source htmlreport.Source) *sim.Result {
+		recorder := htmlreport.NewRecorder(s)
+		result, err := sim.Watch(s, recorder.Tell)
+		require.NoError(t, err)
+		file := filepath.Join(folder, name+".html")
+		f, err := os.Create(file)
+		require.NoError(t, err)
+		require.NoError(t, recorder.Write(f, result, source))
+		require.NoError(t, f.Close())
+		files[name] = file
+		return result
+	}
+	for name, file := range map[string]string{"outages": "all-outages.sim", "clock": "bad-ntp.sim", "snapshot": "crash-snapshot.sim", "calm": "calm.sim"} {
+		s, text := example(t, file)
+		write(name, s, htmlreport.Source{File: file, Text: text})
+	}
+	s, text := example(t, "paused-leader.sim")
+	s.Store = func(now func() store.Instant, limits store.Limits) store.Store {
+		return &unfenced{Store: storetest.NewNaive(now, limits)}
+	}
+	require.Equal(t, sim.Safety, write("violation", s, htmlreport.Source{File: "paused-leader.sim", Text: text}).Verdict)
+	h := sim.Scenario{Engine: sim.Engine{Runners: 3, StandBy: true}, For: 4 * time.Hour, Faults: []sim.Fault{
+		{Kind: sim.FaultDown, At: 30 * time.Minute, For: 90 * time.Minute}, {Kind: sim.FaultClockDrift, At: 3 * time.Hour, For: 10 * time.Minute, Drift: 100_000},
+	}}
+	for _, name := range hostile {
+		h.Schedules = append(h.Schedules, sim.Schedule{Name: name, Spec: "@every 1m", Queue: name})
+	}
+	write("hostile", h, htmlreport.Source{File: hostile[0] + ".sim"})
+	made = files
+	return made
+}

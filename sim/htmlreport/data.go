@@ -1,0 +1,236 @@
+package htmlreport
+
+import "encoding/json"
+
+// run is the data of the page. Instants are milliseconds of true time since
+// the start, durations milliseconds. On-time fires cost nothing: they are runs,
+// and what is out of the ordinary is one row each.
+type run struct {
+	Title     string     `json:"title"`
+	File      string     `json:"file"`
+	Verdict   verdict    `json:"verdict"`
+	Seed      string     `json:"seed"`
+	Digest    string     `json:"digest"`
+	Start     int64      `json:"start"` // Unix time
+	Simulated int64      `json:"simulated"`
+	Quiet     int64      `json:"quiet"` // when the faults are over
+	Events    int64      `json:"events"`
+	Leading   string     `json:"leading"` // how it was led
+	Faults    []fault    `json:"faults"`
+	Stories   [][]line   `json:"stories"` // of each fault
+	Processes []*process `json:"processes"`
+	Schedules []schedule `json:"schedules"`
+	Queues    []queue    `json:"queues"`
+	Log       []entry    `json:"log"`
+	Reasons   reasons    `json:"reasons"`
+	Calm      []compared `json:"calm"`
+	Checks    []check    `json:"checks"`
+	Marks     []mark     `json:"marks"`
+	Failures  []failure  `json:"failures"`
+	Unmet     []string   `json:"unmet"`
+	Excused   []string   `json:"excused"`
+	Merged    *merged    `json:"merged"`
+	Commands  []string   `json:"commands"`
+	Scenario  string     `json:"scenario"`
+}
+
+type verdict struct {
+	Word   string `json:"word"`
+	Passed bool   `json:"passed"`
+	Says   string `json:"says"`
+	Lede   []part `json:"lede"`
+}
+
+// part is a part of a text that may lead to something on the timeline.
+type part struct {
+	Text string `json:"text"`
+	Look string `json:"look,omitempty"` // its key
+}
+
+type fault struct {
+	At     int64  `json:"at"`
+	End    int64  `json:"end"`
+	Short  string `json:"short"`
+	Say    string `json:"say"`
+	Text   string `json:"text"`
+	Effect string `json:"effect"`
+	Causes []int  `json:"causes"` // what followed, in the log
+}
+
+// line is a sentence, and the rule behind it.
+type line struct {
+	Text  string `json:"text"`
+	Rule  string `json:"rule,omitempty"`
+	Grave bool   `json:"grave,omitempty"`
+}
+
+// process is a lane: a process with its runner, or the store where that has a
+// clock of its own that was wrong.
+type process struct {
+	Name   string   `json:"name"`
+	Runs   bool     `json:"runs"`
+	Leases []lease  `json:"leases"`
+	Clock  []rate   `json:"clock"`
+	Away   []away   `json:"away"`
+	Marks  []signal `json:"marks"`
+}
+
+type lease struct {
+	Term  int64  `json:"term"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	End   string `json:"end"`
+	Cause int    `json:"cause"`
+}
+
+type rate [3]int64 // from when, offset, drift in parts per million
+
+type away struct {
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Kind  string `json:"kind"` // down, crash, pause
+	After string `json:"after"`
+	Cause int    `json:"cause"`
+}
+
+type signal struct {
+	T     int64  `json:"t"`
+	Kind  string `json:"kind"`
+	Text  string `json:"text"`
+	Rule  string `json:"rule,omitempty"`
+	Cause int    `json:"cause"`
+}
+
+type schedule struct {
+	Name   string `json:"name"`
+	Spec   string `json:"spec"`
+	Every  int64  `json:"every"`
+	Queue  string `json:"queue"`
+	Policy string `json:"policy"`
+
+	Due        int64 `json:"due"` // the next five
+	OnTime     int64 `json:"onTime"`
+	Early      int64 `json:"early"`
+	Late       int64 `json:"late"`
+	FiredAgain int64 `json:"firedAgain"`
+	Skipped    int64 `json:"skipped"`
+	Longest    int64 `json:"longest"` // wait from boundary to fire, in true time
+	Failed     int64 `json:"failed"`
+	Dead       int64 `json:"dead"`
+
+	Runs  []onTime  `json:"runs"`
+	Fires []fire    `json:"fires"`
+	Skips []skip    `json:"skips"`
+	Tries []attempt `json:"tries"`
+	Holds []hold    `json:"holds"`
+}
+
+// onTime is a run of boundaries that fired on time: the first, the interval,
+// how many; the least and the most time that one waited.
+type onTime [5]int64
+
+// fire is one or several boundaries that a tick fired, not on time or again.
+type fire struct {
+	first, step, count, at int64
+	kind                   string // late, early, again
+	process                int
+	term                   int64
+	cause                  int
+}
+
+func (f fire) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{f.first, f.step, f.count, f.at, f.kind, f.process, f.term, f.cause})
+}
+
+type skip struct {
+	first, step, count, at int64
+	reason                 string
+	cause                  int
+}
+
+func (s skip) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{s.first, s.step, s.count, s.at, s.reason, s.cause})
+}
+
+// attempt is one that failed, or a job's death.
+type attempt struct {
+	at       int64
+	kind     string // failed, dead
+	number   int
+	boundary int64
+}
+
+func (a attempt) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{a.at, a.kind, a.number, a.boundary})
+}
+
+type hold struct {
+	at     int64
+	reason string
+	cause  int
+}
+
+func (h hold) MarshalJSON() ([]byte, error) { return json.Marshal([]any{h.at, h.reason, h.cause}) }
+
+type queue struct {
+	Name    string     `json:"name"`
+	Done    int64      `json:"done"`
+	Retried int64      `json:"retried"`
+	Dead    int64      `json:"dead"`
+	Depth   [][2]int64 `json:"depth"` // how many jobs wait, from when on
+}
+
+// entry is an event that led to another, in words.
+type entry struct {
+	T     int64  `json:"t"`
+	Kind  string `json:"kind"`
+	Lane  string `json:"lane"`
+	Text  string `json:"text"`
+	Rule  string `json:"rule,omitempty"`
+	Fault int    `json:"fault"` // of the faults
+	Cause int    `json:"cause"` // the entry before it; -1: none
+}
+
+type reasons struct {
+	Cap    int64 `json:"cap"`
+	Policy int64 `json:"policy"`
+	Pause  int64 `json:"pause"`
+}
+
+// compared is a figure of this run and of the calm one.
+type compared struct {
+	What     string `json:"what"`
+	Calm     int64  `json:"calm"`
+	Here     int64  `json:"here"`
+	Duration bool   `json:"duration,omitempty"`
+}
+
+type check struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+	Count int64  `json:"count"`
+}
+
+type mark struct {
+	ID      string `json:"id"`
+	About   string `json:"about"`
+	Reached int64  `json:"reached"`
+}
+
+type failure struct {
+	Key       string `json:"key"`
+	T         int64  `json:"t"`
+	Invariant string `json:"invariant"`
+	Schedule  string `json:"schedule"`
+	Word      string `json:"word"` // for a flag
+	Title     string `json:"title"`
+	Says      string `json:"says"` // the rule that was broken
+	Detail    string `json:"detail"`
+	Cause     int    `json:"cause"`
+}
+
+// merged says how many marks stand for how many, where they were too many.
+type merged struct {
+	Rows int `json:"rows"`
+	Of   int `json:"of"`
+}

@@ -1,0 +1,138 @@
+package htmlreport
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/sim"
+)
+
+var verdictWords = map[sim.Verdict]string{
+	sim.Pass: "Passed", sim.Safety: "Failed", sim.Liveness: "Stuck", sim.Budget: "Broken off",
+	sim.HandlerCrash: "A handler crashed", sim.Unmet: "Not as expected",
+}
+
+// judge puts what the run came to into a sentence, and what of it matters most
+// into the next.
+func judge(d *run, result *sim.Result) verdict {
+	v := verdict{Word: verdictWords[result.Verdict], Passed: result.Verdict == sim.Pass}
+	if v.Word == "" {
+		v.Word = result.Verdict.String()
+	}
+	v.Says = says(result)
+	v.Lede = []part{{Text: lede(d)}}
+	if look := worst(d); look.Text != "" {
+		v.Lede = append(v.Lede, look)
+	}
+	return v
+}
+
+func says(result *sim.Result) string {
+	var due, again, repaired, forgotten, left int64
+	for _, s := range result.Schedules {
+		due += s.Boundaries + s.Left + s.Forgotten
+		again += s.FiredAgain
+		repaired += s.FiredByRepair
+		forgotten += s.Forgotten
+		left += s.Left
+	}
+	switch {
+	case len(result.Failures) > 0:
+		f := result.Failures[0]
+		for _, c := range result.Checks {
+			if c.Invariant == f.Invariant {
+				return "This did not hold: " + c.About + "."
+			}
+		}
+		return f.Detail + "."
+	case result.Verdict == sim.Budget:
+		return "The run takes more events than a run may."
+	case result.Verdict == sim.Unmet:
+		return "The rules held; what the scenario expects did not come."
+	case due == 0:
+		return "No boundary came due, so this shows nothing."
+	case again > 0:
+		return fmt.Sprintf("No rule was broken; %s again, forgotten by a restart.", count(again, "boundary fired", "boundaries fired"))
+	case repaired > 0:
+		return fmt.Sprintf("No rule was broken; %s again once the clock was right.", count(repaired, "boundary fired", "boundaries fired"))
+	case forgotten > 0:
+		return fmt.Sprintf("No rule was broken; %s with a lost store, and never fired.", count(forgotten, "boundary went", "boundaries went"))
+	case left > 0:
+		return fmt.Sprintf("Nothing fired twice; %s still due at the end.", count(left, "boundary was", "boundaries were"))
+	default:
+		return "Nothing fired twice, nothing was lost."
+	}
+}
+
+func lede(d *run) string {
+	var due, late, early, skipped int64
+	for _, s := range d.Schedules {
+		due, late, early, skipped = due+s.Due, late+s.Late, early+s.Early, skipped+s.Skipped
+	}
+	text := fmt.Sprintf("%s came due in %s.", count(due, "boundary", "boundaries"), span(time.Duration(d.Simulated)*time.Millisecond))
+	struck := count(int64(len(d.Faults)), "fault", "faults")
+	switch {
+	case len(d.Faults) == 0 && late+early+skipped == 0:
+		return text + " Nothing was made to go wrong, and all fired on time."
+	case len(d.Faults) > 0 && late+early+skipped == 0:
+		return text + fmt.Sprintf(" %s made none of them late.", struck)
+	case len(d.Faults) > 0:
+		text += " With " + struck + ", "
+	default:
+		text += " Without any fault, "
+	}
+	text += fmt.Sprintf("%s fired late", number(late))
+	if early > 0 {
+		text += fmt.Sprintf(", %s early", number(early))
+	}
+	return text + fmt.Sprintf(", and %s skipped, each for a stated reason.", wereOr(skipped))
+}
+
+// worst is what is worth a look: a schedule that never fired although it was
+// due, else the longest of its intervals skipped in a row, else the longest wait.
+func worst(d *run) part {
+	for i, f := range d.Failures {
+		if i == 0 {
+			return part{"See where it was found.", f.Key}
+		}
+	}
+	var skipped, late part
+	var longest, waited int64
+	for i, s := range d.Schedules {
+		if s.Due > 0 && s.Due == s.Skipped {
+			return part{fmt.Sprintf("Worth a look: %s never fired.", s.Name), fmt.Sprintf("%s/skip/0", scheduleID(i))}
+		}
+		for k, q := range s.Skips {
+			if gap := q.step * q.count; gap > longest {
+				longest = gap
+				skipped = part{
+					fmt.Sprintf("Worth a look: %s skipped %s.", s.Name, count(q.count, "boundary", "in a row")),
+					fmt.Sprintf("%s/skip/%d", scheduleID(i), k),
+				}
+			}
+		}
+		for k, f := range s.Fires {
+			if wait := f.at - f.first; wait > waited {
+				waited = wait
+				late = part{
+					fmt.Sprintf("Worth a look: %s fired %s late.", s.Name, span(time.Duration(wait)*time.Millisecond)),
+					fmt.Sprintf("%s/fire/%d", scheduleID(i), k),
+				}
+			}
+		}
+	}
+	if skipped.Text != "" {
+		return skipped
+	}
+	return late
+}
+
+// interval is that of a spec.
+func interval(spec string) (time.Duration, bool) {
+	s, err := tickonce.ParseSpec(spec)
+	if err != nil {
+		return 0, false
+	}
+	return s.Interval(), true
+}

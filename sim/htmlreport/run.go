@@ -1,0 +1,273 @@
+package htmlreport
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+// run is all that the page has to know.
+func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
+	calm, calmResult, err := r.calm()
+	if err != nil {
+		return nil, err
+	}
+	end := result.Simulated.Milliseconds()
+	r.close(end)
+	text := source.Text
+	if text == "" {
+		text = r.scenario.String()
+	}
+	d := &run{
+		Title: title(source), File: source.File, Seed: fmt.Sprint(result.Seed), Digest: result.Digest.String(),
+		Start: r.start.UnixMilli(), Simulated: max(end, 1), Quiet: r.quiet(), Events: result.Events,
+		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
+		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed),
+	}
+	d.Unmet = append(d.Unmet, result.Unmet...)
+	for _, e := range result.Excused {
+		d.Excused = append(d.Excused, e.Text)
+	}
+	for _, p := range r.processes {
+		if p.Runs || len(p.Clock) > 0 {
+			d.Processes = append(d.Processes, p)
+		}
+	}
+	d.Leading = r.leading()
+	d.Stories = r.stories(d.Schedules)
+	for i := range result.Faults {
+		f := &result.Faults[i]
+		d.Faults = append(d.Faults, fault{
+			At: r.faults[i].from, End: min(r.faults[i].to, max(end, 1)), Short: short(&f.Fault), Say: sayFault(&f.Fault, r.single()),
+			Text: f.Text, Effect: came(f), Causes: r.followed(i),
+		})
+	}
+	for _, s := range result.Schedules {
+		for reason, n := range s.SkipReasons {
+			d.Reasons.add(reason, n)
+		}
+	}
+	for _, c := range result.Checks {
+		d.Checks = append(d.Checks, check{c.Invariant, c.About, c.Count})
+	}
+	for _, m := range result.Coverage.Marks() {
+		d.Marks = append(d.Marks, mark{m.ID, m.About, m.Reached})
+	}
+	d.Failures = r.ofFailures(result)
+	d.Calm = compare(calm.figures(calmResult), r.figures(result))
+	d.Verdict = judge(d, result)
+	d.Log = r.causes.log
+	if d.Log == nil {
+		d.Log = []entry{}
+	}
+	return d, nil
+}
+
+// calm runs the scenario without its faults; the operator's edits are none.
+func (r *Recorder) calm() (*Recorder, *sim.Result, error) {
+	s := r.scenario
+	s.Faults = slices.DeleteFunc(slices.Clone(s.Faults), func(f sim.Fault) bool { return f.Kind < sim.FaultEditAdd || f.Kind > sim.FaultEditRemove })
+	s.Expect = nil
+	if len(s.Faults) == 0 {
+		s.QuietAfter = 0
+	}
+	calm := NewRecorder(s)
+	result, err := sim.Watch(s, calm.Tell)
+	return calm, result, err
+}
+
+func (r *Recorder) quiet() int64 {
+	if r.scenario.QuietAfter > 0 {
+		return r.scenario.QuietAfter.Milliseconds()
+	}
+	last := int64(0)
+	for _, f := range r.faults {
+		last = max(last, f.to)
+	}
+	return last
+}
+
+// title is the first sentence of the file's comment, or the file's name.
+func title(source Source) string {
+	var words []string
+	for text := range strings.Lines(source.Text) {
+		comment, ok := strings.CutPrefix(strings.TrimSpace(text), "#")
+		if !ok && len(words) > 0 {
+			break
+		}
+		if ok {
+			words = append(words, strings.Fields(comment)...)
+		}
+	}
+	const most = 160
+	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
+	sentence = strings.TrimSuffix(strings.TrimSpace(sentence), ".")
+	if sentence == "" || len(sentence) > most {
+		return path.Base(source.File)
+	}
+	return sentence
+}
+
+func commands(source Source, seed uint64) []string {
+	file := source.File
+	if strings.ContainsFunc(file, func(c rune) bool {
+		return !strings.ContainsRune("-_./", c) && !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
+	}) {
+		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	}
+	return []string{
+		fmt.Sprintf("simulate run --seed %d %s", seed, file),
+		fmt.Sprintf("simulate run --seed %d --report report.html %s", seed, file),
+		fmt.Sprintf("simulate sweep --seeds 1..1000 %s", file),
+	}
+}
+
+func (r *Recorder) ofSchedules(result *sim.Result) []schedule {
+	list := []schedule{}
+	for i, q := range result.Schedules {
+		s := *r.schedules[q.Name]
+		s.Spec, s.Queue, s.Policy = q.Spec, q.Queue, r.scenario.Schedules[i].CatchUp.String()
+		s.Due = s.OnTime + s.Early + s.Late + s.FiredAgain + s.Skipped
+		if n, ok := interval(q.Spec); ok {
+			s.Every = n.Milliseconds()
+		}
+		for k := range s.Skips {
+			if s.Skips[k].step == 0 {
+				s.Skips[k].step = s.Every
+			}
+		}
+		for k := range s.Runs {
+			if s.Runs[k][1] == 0 {
+				s.Runs[k][1] = s.Every
+			}
+		}
+		s.Runs, s.Fires, s.Skips = notNil(s.Runs), notNil(s.Fires), notNil(s.Skips)
+		s.Tries, s.Holds = notNil(s.Tries), notNil(s.Holds)
+		list = append(list, s)
+	}
+	return list
+}
+
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func (r *Recorder) ofQueues(result *sim.Result) []queue {
+	list := []queue{}
+	for _, q := range result.Queues {
+		d := queue{Name: q.Name, Done: q.Done, Retried: q.Retried, Dead: q.Dead, Depth: [][2]int64{}}
+		if w := r.jobs.queues[q.Name]; w != nil {
+			d.Depth = w.steps
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (r *Recorder) ofFailures(result *sim.Result) []failure {
+	list := []failure{}
+	for i, f := range result.Failures {
+		d := failure{
+			Key: fmt.Sprintf("violation-%d", i+1), T: r.since(f.At), Invariant: f.Invariant, Schedule: f.Schedule, Detail: f.Detail, Cause: -1,
+			Word: word(f.Invariant), Title: "Broken: " + f.Invariant,
+		}
+		if f.Schedule != "" {
+			d.Title = f.Schedule + " broke “" + word(f.Invariant) + "”"
+		}
+		for _, c := range result.Checks {
+			if c.Invariant == f.Invariant {
+				d.Says = "The rule: " + c.About + "."
+			}
+		}
+		if i < len(r.failures) {
+			d.Cause = r.failures[i]
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// word is an invariant's name without its number.
+func word(invariant string) string {
+	if _, name, ok := strings.Cut(invariant, " "); ok && strings.ContainsAny(invariant[:1], "0123456789TSQRL") {
+		return name
+	}
+	return invariant
+}
+
+// leading says how the run was led.
+func (r *Recorder) leading() string {
+	type held struct {
+		lease
+		process int
+	}
+	var all []held
+	for i, p := range r.processes {
+		for _, l := range p.Leases {
+			all = append(all, held{l, i})
+		}
+	}
+	slices.SortFunc(all, func(a, b held) int { return cmp.Compare(a.From, b.From) })
+	gap, taken := int64(0), 0
+	for i := 1; i < len(all); i++ {
+		gap = max(gap, all[i].From-all[i-1].To)
+		if all[i].process != all[i-1].process {
+			taken++
+		}
+	}
+	text := "led throughout"
+	if gap > onTimeMS {
+		text = "nobody led for up to " + span(time.Duration(gap)*time.Millisecond)
+	}
+	if taken > 0 {
+		text = count(int64(taken), "other runner took over", "times another runner took over") + "; " + text
+	}
+	return text
+}
+
+// figures are those that are compared with the calm run.
+func (r *Recorder) figures(result *sim.Result) []compared {
+	var onTime, early, late, again, skipped, longest, done, retried, dead, leases int64
+	for _, s := range r.schedules {
+		onTime, early, late, again = onTime+s.OnTime, early+s.Early, late+s.Late, again+s.FiredAgain
+		skipped, longest = skipped+s.Skipped, max(longest, s.Longest)
+	}
+	for _, q := range result.Queues {
+		done, retried, dead = done+q.Done, retried+q.Retried, dead+q.Dead
+	}
+	for _, p := range r.processes {
+		leases += int64(len(p.Leases))
+	}
+	return []compared{
+		{What: "Fired on time", Here: onTime},
+		{What: "Fired early", Here: early},
+		{What: "Fired late", Here: late},
+		{What: "Fired again", Here: again},
+		{What: "Skipped", Here: skipped},
+		{What: "Longest wait", Here: longest, Duration: true},
+		{What: "Jobs done", Here: done},
+		{What: "Failed tries", Here: retried},
+		{What: "Jobs dead", Here: dead},
+		{What: "Leases", Here: leases},
+	}
+}
+
+// compare lists the figures of both, but those that are 0 in both.
+func compare(calm, here []compared) []compared {
+	list := []compared{}
+	for i, c := range here {
+		c.Calm = calm[i].Here
+		if c.Calm != 0 || c.Here != 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}

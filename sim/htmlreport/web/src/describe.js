@@ -1,0 +1,160 @@
+import { visible } from './dom.js';
+import { MINUTE, clock, duration, exact, number, plural, span, when } from './format.js';
+import { MARKS } from './marks.js';
+
+const POLICIES = { all: 'all that was missed, at most 64', latest: 'the latest only', grace: 'what is within grace', none: 'nothing' };
+export const REASONS = {
+  cap: ['beyond the 64 that one tick may catch up', 'T5, T6'],
+  policy: ['dropped by its catch-up policy', 'T14'],
+  pause: ['missed while the schedule was paused', 'S7'],
+};
+
+// describer answers for a reference what it is: title, when and sub in words; t
+// and span, where it is; facts; causes, the chain that led to it, oldest first;
+// lane, where it is drawn. Brief is for a tip.
+export function describer(run) {
+  const at = t => run.at(t);
+  const between = (a, b) => span(at(a), at(b));
+  const around = (a, b, least = 2 * MINUTE) => {
+    const margin = Math.max((b - a) * 0.35, least);
+    return [a - margin, b + margin];
+  };
+  const by = fire => `${run.processes[fire.process]?.name ?? 'A runner'}${fire.term ? `, term ${fire.term}` : ''}`;
+
+  // chain are the causes that end with the entry of the log.
+  function chain(index) {
+    const links = [];
+    for (let i = index ?? -1; i >= 0; i = run.log[i].cause) links.unshift(run.log[i]);
+    return links;
+  }
+
+  const words = {
+    fault({ fault }) {
+      return {
+        t: fault.at, lane: 'faults', badge: fault.badge, title: fault.say, when: between(fault.at, fault.end),
+        sub: fault.text, span: around(fault.at, fault.end),
+        facts: [['Written as', fault.text], ['Lasted', duration(fault.end - fault.at)], ['It came to', fault.effect]],
+        causes: fault.causes.map(i => run.log[i]), chain: 'What followed',
+        story: run.stories[fault.index] || [],
+      };
+    },
+    lease({ process, lease }) {
+      return {
+        t: lease.from, kind: 'lease', lane: process.id, title: `${process.name} led, term ${lease.term}`, when: between(lease.from, lease.to),
+        sub: `${duration(lease.to - lease.from)}; ${lease.end}`, span: [lease.from - 5 * MINUTE, Math.min(lease.to, lease.from + 40 * MINUTE)],
+        facts: [['For', duration(lease.to - lease.from)], ['Ended', lease.end]], causes: chain(lease.cause),
+      };
+    },
+    away({ process, away }) {
+      const what = { pause: 'stood still', down: 'was down', crash: 'crashed and was down' }[away.kind];
+      return {
+        t: away.from, lane: process.id, title: `${process.name} ${what} for ${duration(away.to - away.from)}`, when: between(away.from, away.to),
+        span: around(away.from, away.to), facts: [['Afterwards', away.after]].filter(f => f[1]), causes: chain(away.cause),
+      };
+    },
+    mark({ process, mark }) {
+      return {
+        t: mark.t, kind: mark.kind, lane: process.id, title: mark.text, when: when(at(mark.t)), span: around(mark.t, mark.t),
+        facts: [['Process', process.name], ...(mark.rule ? [['Rule', mark.rule]] : [])], causes: chain(mark.cause),
+      };
+    },
+    'on-time'({ schedule, run: fires, boundary }) {
+      const lag = fires.least === fires.most ? duration(fires.most) : `${duration(fires.least)} to ${duration(fires.most)}`;
+      return {
+        t: boundary, kind: 'fired', lane: schedule.id, title: `${visible(schedule.name)} fired on time`, when: when(at(boundary)),
+        sub: fires.most ? `${lag} after its boundary` : 'at its boundary', span: around(boundary - schedule.every, boundary + schedule.every),
+        facts: [['Boundary', when(at(boundary))], ['Later by', lag], ['Queue', visible(schedule.queue)]], causes: [],
+      };
+    },
+    runs({ schedule, runs }) {
+      const [first, last] = [runs[0].first, runs.at(-1).last], count = runs.reduce((n, r) => n + r.count, 0);
+      return {
+        t: first, kind: 'fired', lane: schedule.id, title: `${visible(schedule.name)}: ${number(count)} on time`, when: between(first, last),
+        sub: `at most ${duration(Math.max(...runs.map(r => r.most)))} after the boundary`, span: [first, last],
+        facts: [['Every', schedule.spec.replace('@every ', '')], ['On time', number(count)]], causes: [],
+        note: 'Nothing out of the ordinary. Zoom in to see each fire.',
+      };
+    },
+    fire({ schedule, fire }) {
+      const late = fire.t - fire.first, count = fire.count, name = visible(schedule.name);
+      const title = {
+        fired: `${name} fired on time`, late: `${name} fired ${duration(late)} late`, early: `${name} fired ${duration(late)} early`,
+        caught: `${name} caught up ${number(count)} at once`, burst: `${name} fired ${number(count)} early at once`,
+        again: count > 1 ? `${name} fired ${number(count)} again` : `${name} fired ${clock(at(fire.first))} again`,
+      }[fire.kind];
+      const delay = count > 1 ? `${duration(fire.t - fire.last)} to ${duration(late)}` : duration(late);
+      return {
+        t: fire.t, kind: fire.kind, lane: schedule.id, title, when: when(at(fire.t)),
+        sub: count > 1 ? `were due ${between(fire.first, fire.last)}` : `was due ${when(at(fire.first))}`,
+        span: around(Math.min(fire.first, fire.t), Math.max(fire.last, fire.t), schedule.every * 2),
+        facts: [
+          [count > 1 ? 'Were due' : 'Was due', between(fire.first, fire.last)], [late < 0 ? 'Early by' : 'Late by', delay],
+          ['Fired by', by(fire)], ['If missed', POLICIES[schedule.policy]],
+        ],
+        causes: chain(fire.cause),
+      };
+    },
+    gap({ schedule, gap, boundary }) {
+      const one = boundary !== undefined, name = visible(schedule.name);
+      const [reason, rule] = REASONS[gap.reason];
+      return {
+        t: gap.first, kind: gap.kind, lane: schedule.id,
+        title: one ? `${name}: ${clock(at(boundary))} was ${gap.kind}` : `${name}: ${number(gap.count)} ${gap.kind}`,
+        when: one ? when(at(boundary)) : between(gap.first, gap.last), sub: reason, span: around(gap.first, Math.max(gap.last, gap.t), schedule.every * 2),
+        facts: [
+          ['Why', reason], ['Rule', rule], ['Decided', when(at(gap.t))],
+          ['Of a run of', number(gap.count)], ['If missed', POLICIES[schedule.policy]],
+        ],
+        causes: chain(gap.cause),
+      };
+    },
+    hold({ schedule, hold }) {
+      return {
+        t: hold.t, kind: 'held', lane: schedule.id, title: `${visible(schedule.name)}: its row was held`, when: when(at(hold.t)), sub: hold.reason,
+        span: around(hold.t, hold.t), facts: [['Why', hold.reason], ['Rule', 'Q1, Q3']], causes: chain(hold.cause),
+      };
+    },
+    tries({ schedule, tries }) {
+      const dead = tries.filter(q => q.kind === 'dead').length, name = visible(schedule.name), [q] = tries;
+      const title = tries.length > 1 ? `${name}: ${plural(tries.length - dead, 'try', 'tries')} failed, ${plural(dead, 'job')} dead`
+        : dead ? `${name}: a job died` : `${name}: try ${q.attempt} failed`;
+      return {
+        t: q.t, kind: dead ? 'dead' : 'failed', lane: schedule.id, title, when: between(q.t, tries.at(-1).t), span: around(q.t, tries.at(-1).t),
+        facts: [['First boundary', q.boundary === null ? 'none' : when(at(q.boundary))], ['Dead', number(dead)], ['Rule', 'QU5, QU6']], causes: [],
+      };
+    },
+    several({ schedule, marks }) {
+      const counts = new Map();
+      for (const m of marks) counts.set(m.kind, (counts.get(m.kind) || 0) + m.count);
+      const total = [...counts.values()].reduce((a, b) => a + b, 0), list = [...counts].map(([kind, n]) => `${number(n)} ${MARKS[kind].say}`);
+      const ends = marks.flatMap(m => (m.fire ? [m.fire.first, m.fire.t] : m.gap ? [m.boundary] : [m.hold.t]));
+      const [from, to] = [Math.min(...ends), Math.max(...ends)];
+      return {
+        t: from, kind: marks[0].kind, lane: schedule.id, title: `${visible(schedule.name)}: ${number(total)} marks in one place`, when: between(from, to), sub: list.join(', '),
+        span: around(from, to, schedule.every), facts: [...counts].map(([kind, n]) => [MARKS[kind].say, number(n)]), causes: [],
+        note: 'Too close to tell apart here. Zoom in to see each one.',
+      };
+    },
+    depth({ t, n }) {
+      const waiting = run.queues.map(q => [visible(q.name), q.depth.filter(step => step[0] <= t).at(-1)?.[1] ?? 0]).filter(q => q[1]);
+      return {
+        t, lane: 'depth', title: `${plural(n, 'job')} waiting`, when: when(at(t)), sub: 'the most in view', span: around(t, t, 40 * MINUTE),
+        facts: waiting.map(([queue, count]) => [queue, number(count)]), causes: [],
+      };
+    },
+    depths() {
+      return { t: 0, lane: 'depth', title: 'Jobs waiting', when: 'ready, and not yet claimed; all queues', span: [0, run.end], facts: [], causes: [] };
+    },
+    failure({ failure }) {
+      const schedule = run.schedules.find(s => s.name === failure.schedule);
+      return {
+        t: failure.t, kind: 'violation', lane: schedule?.id ?? 'faults', title: failure.title, when: when(at(failure.t)), sub: failure.detail,
+        span: around(failure.t, failure.t, MINUTE),
+        facts: [['Check', failure.invariant], ...(failure.schedule ? [['Schedule', visible(failure.schedule)]] : []), ['Found', exact(at(failure.t))], ['What', failure.detail]],
+        causes: chain(failure.cause),
+      };
+    },
+  };
+  return ref => words[ref.type](ref);
+}
+

@@ -1,0 +1,216 @@
+import { $, h, lines, name, svg, visible } from './dom.js';
+import { describer } from './describe.js';
+import { ON_TIME, duration, number, plural, span } from './format.js';
+import { MARKS, markIcon } from './marks.js';
+import { read } from './model.js';
+import { showMultiples } from './multiples.js';
+import { Panel } from './panel.js';
+import { listenToSearch } from './search.js';
+import { bar, shares, showTable } from './table.js';
+import { theme } from './theme.js';
+import { Timeline } from './timeline.js';
+
+const run = read(JSON.parse($('data').textContent));
+const link = new URLSearchParams(location.hash.slice(1));
+const sum = (list, of) => list.reduce((total, x) => total + of(x), 0);
+
+function showHead() {
+  document.title = `${run.verdict.word}: ${visible(run.title)} · simulate`;
+  $('title').append(name(run.title));
+  if (!run.file.endsWith(run.title)) $('file').append(visible(run.file));
+  const sign = run.verdict.passed
+    ? [svg('circle', { cx: 16, cy: 16, r: 15 }), svg('path', { d: 'M9.5 16.5l4.4 4.4 8.6-9.4' })]
+    : [svg('path', { d: 'M16 2.2 30.4 28H1.6Z', 'stroke-linejoin': 'round' }), svg('path', { d: 'M16 12v8M16 23.6v.4' })];
+  $('verdict').append(h('span', { class: `sign ${run.verdict.passed ? 'ok' : 'bad'}` }, svg('svg', { viewBox: '0 0 32 32', 'aria-hidden': 'true' }, sign)),
+    h('span', {}, h('em', {}, `${run.verdict.word}.`), ' ', visible(run.verdict.says)));
+  $('lede').append(...run.verdict.lede.map(part => (part.look ? h('a', { class: 'look', href: '#timeline', onclick: () => goTo(find(part.look)) }, visible(part.text)) : visible(part.text))).flatMap(part => [part, ' ']));
+  $('facts').append(...[['Seed', run.seed], ['Digest', h('code', {}, run.digest)], ['Simulated', duration(run.simulated)], ['From', span(run.start, run.start)], ['Events', number(run.events)], ['Processes', number(run.processes.filter(p => p.runs).length)]]
+    .map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, is))));
+}
+
+function showFigures() {
+  const s = run.schedules, total = key => sum(s, x => x[key]), due = total('due');
+  const parts = shares({ onTime: total('onTime'), early: total('early'), late: total('late'), firedAgain: total('firedAgain'), skipped: total('skipped') });
+  const longest = s.reduce((most, x) => (x.longest > most.longest ? x : most), { longest: 0, name: '' });
+  const reasons = Object.entries(run.reasons).filter(([, n]) => n), dead = sum(run.queues, q => q.dead);
+  const checks = sum(run.checks, c => c.count), checked = run.checks.filter(c => c.count).length;
+  const card = (title, value, ...below) => h('div', { class: 'card' }, h('h3', {}, title), h('p', { class: 'value' }, value), h('div', { class: 'below' }, below));
+  const say = { cap: 'beyond the cap', policy: 'by policy', pause: 'while paused' };
+  $('figures').append(
+    card('Boundaries due', number(due), bar(parts), h('span', { class: 'parts' }, parts.filter(p => p.count).map(p => h('span', {}, markIcon(p.kind, 11), `${number(p.count)} ${p.say}`)))),
+    card('Longest wait', duration(longest.longest), longest.longest > ON_TIME ? name(longest.name) : 'every fire on time'),
+    card('Skipped', number(total('skipped')), reasons.map(([why, n]) => `${number(n)} ${say[why]}`).join(', ') || 'none'),
+    card('Jobs done', number(sum(run.queues, q => q.done)), `${plural(sum(run.queues, q => q.retried), 'failed try', 'failed tries')}, `, dead ? h('b', { class: 'is-bad' }, `${number(dead)} dead`) : 'none dead', `; most waiting ${number(run.deepest)}`),
+    card('Leases', number(sum(run.processes, p => p.leases.length)), run.leading),
+    card('Broken rules', h('span', { class: run.failures.length ? 'is-bad' : null }, number(run.failures.length)), `${number(checks)} checks of ${plural(checked, 'invariant')}`),
+  );
+}
+
+function showProblems() {
+  const problems = [...run.failures.slice(0, 5).map(f => h('article', { class: 'problem' },
+    h('header', {}, markIcon('violation', 20), h('div', {}, h('h2', {}, f.title), h('p', {}, `${f.invariant}. Found ${span(run.at(f.t), run.at(f.t))}.`)),
+      h('button', { class: 'button', type: 'button', onclick: () => goTo({ type: 'failure', failure: f, key: f.key }) }, 'Show on the timeline')),
+    h('p', { class: 'what' }, visible(f.detail)),
+    f.says ? h('p', { class: 'muted' }, visible(f.says)) : null)),
+  ...(run.failures.length > 5 ? [h('p', { class: 'note' }, `and ${number(run.failures.length - 5)} more; all are on the timeline`)] : []),
+  ...(run.unmet.length ? [h('article', { class: 'problem' }, h('header', {}, h('div', {}, h('h2', {}, 'Not as expected'))), h('ul', {}, run.unmet.map(text => h('li', {}, visible(text)))))] : [])];
+  $('problems').append(...problems);
+  $('problems').hidden = !problems.length;
+}
+
+function showCalm() {
+  const value = (row, x) => (row.duration ? duration(x) : number(x));
+  $('differences').append(h('caption', { class: 'unseen' }, 'This run against the calm run'),
+    h('thead', {}, h('tr', {}, h('td', {}), ['Calm run', 'This run', 'Difference'].map(t => h('th', { scope: 'col' }, t)))),
+    h('tbody', {}, run.calm.map(row => h('tr', {}, h('th', { scope: 'row' }, row.what), h('td', { class: 'number' }, value(row, row.calm)), h('td', { class: 'number' }, value(row, row.here)),
+      h('td', { class: 'number difference' }, row.here === row.calm ? h('span', { class: 'zero' }, 'same') : (row.here > row.calm ? '+' : '−') + value(row, Math.abs(row.here - row.calm)))))));
+  $('stories').append(...run.faults.map((f, i) => h('article', { class: 'story' },
+    h('header', {}, h('button', { type: 'button', class: 'badge', 'aria-label': `Show ${f.badge} on the timeline`, onclick: () => goTo({ type: 'fault', fault: f, key: f.key }) }, f.badge), h('h3', {}, visible(f.say)), h('span', { class: 'number' }, span(run.at(f.at), run.at(f.at)))),
+    h('ul', {}, (run.stories[i].length ? run.stories[i] : [{ text: f.effect }]).map(line => h('li', { class: line.grave ? 'grave' : null }, visible(line.text), line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null))))));
+  if (!run.faults.length) $('stories').append(h('p', { class: 'muted' }, 'This is the calm run: nothing went wrong in it.'));
+}
+
+function showChecks() {
+  const broken = new Map();
+  for (const f of run.failures) broken.set(f.invariant, (broken.get(f.invariant) || 0) + 1);
+  const made = run.checks.filter(c => c.count), idle = run.checks.filter(c => !c.count);
+  $('checked').append(`${plural(made.length, 'invariant')} checked ${number(sum(made, c => c.count))} times; ${broken.size ? `${number(broken.size)} broken` : 'none broken'}.`);
+  const row = c => h('li', {}, h('span', { class: broken.has(c.name) ? 'check no' : 'check', role: 'img', 'aria-label': broken.has(c.name) ? 'broken' : 'held' }),
+    h('span', {}, c.about, h('small', {}, c.name)), h('span', { class: 'number' }, broken.has(c.name) ? `${number(broken.get(c.name))} of ${number(c.count)}` : number(c.count)));
+  $('invariants').append(h('ol', { class: 'invariants' }, made.map(row)),
+    idle.length ? h('p', { class: 'note' }, `Never checked, since nothing in this run called for it: ${idle.map(c => c.name).join(', ')}.`) : '');
+  $('marks').append(...[...run.marks].sort((a, b) => (b.reached > 0) - (a.reached > 0)).map(m => h('li', { class: m.reached ? null : 'missed', title: m.about }, m.about, h('small', {}, m.reached ? ` ${number(m.reached)}` : ' not reached'))));
+}
+
+function showAgain() {
+  $('commands').append(...run.commands.map(command => h('li', {}, h('code', {}, visible(command)), h('button', { type: 'button', class: 'button', onclick: e => copy(command, e.target) }, 'Copy'))));
+  $('scenario').append(lines(run.scenario));
+}
+
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+  } catch {
+    getSelection().selectAllChildren(button.previousElementSibling);
+    button.textContent = 'Selected';
+  }
+  setTimeout(() => { button.textContent = 'Copy'; }, 1200);
+}
+
+function showLegend() {
+  const has = new Set(['lease']);
+  for (const s of run.schedules) {
+    if (s.runs.length) has.add('fired');
+    if (s.skips.length) has.add('skipped');
+    for (const x of [...s.fires, ...s.tries, ...s.holds]) has.add(x.kind);
+  }
+  for (const p of run.processes) p.marks.forEach(m => has.add(m.kind));
+  if (run.failures.length) has.add('violation');
+  const line = (d, w, colour, width) => svg('svg', { width: w, height: 12, 'aria-hidden': 'true' }, svg('path', { d, fill: 'none', stroke: `var(--${colour})`, 'stroke-width': width, 'stroke-linecap': 'round' }));
+  const away = run.processes.flatMap(p => p.away);
+  $('legend').append(
+    ...Object.keys(MARKS).filter(kind => has.has(kind)).map(kind => h('span', {}, kind === 'lease' ? h('i', { class: 'swatch leads' }) : markIcon(kind), MARKS[kind].say)),
+    has.has('fired') ? h('span', {}, line('M3 6H23', 26, 'fireline', 5), 'many, merged') : '',
+    away.some(a => a.kind !== 'pause') ? h('span', {}, h('i', { class: 'swatch down' }), 'down') : '',
+    away.some(a => a.kind === 'pause') ? h('span', {}, h('i', { class: 'swatch pause' }), 'paused') : '',
+    run.processes.some(p => p.clock.length) ? h('span', {}, line('M1 9h5V3h6v6h5', 18, 'ink2', 1.1), 'clock offset') : '');
+}
+
+// Lanes are in the scenario's order or, where they are many, those first to
+// which something happened.
+const busy = s => s.due > s.onTime || s.dead > 0 || s.holds.length > 0;
+const order = run.schedules.length > 24 ? [...run.schedules].sort((a, b) => busy(b) - busy(a) || a.index - b.index) : run.schedules;
+const describe = describer(run);
+const panel = {};
+const timeline = new Timeline($('plot'), run, order, {
+  describe,
+  goTo: ref => goTo(ref),
+  fold: () => setFold(!timeline.axis.fold),
+  moved,
+  selected: selected => {
+    panel.show?.(selected);
+    $('said').textContent = selected ? `${selected.words.title}. ${selected.words.when}.` : '';
+  },
+});
+Object.assign(panel, { show: selected => view.show(selected) });
+const view = new Panel(run, timeline, ref => goTo(ref));
+
+function moved([a, b]) {
+  $('range').textContent = `${duration(b - a)} in view`;
+  $('whole').disabled = b - a > run.end * 0.995;
+}
+
+function goTo(ref, look = true) {
+  if (!ref) return;
+  if (ref.schedule) timeline.show(ref.schedule);
+  if (look) timeline.look(...describe(ref).span, Boolean(timeline.selected));
+  timeline.select(ref);
+  $('timeline').scrollIntoView({ block: 'start' });
+}
+
+// find is what a link's key means: a fault, a failure, or what became of a
+// boundary of a schedule.
+function find(key) {
+  const fault = run.faults.find(f => f.key === key), failure = run.failures.find(f => f.key === key);
+  if (fault) return { type: 'fault', fault, key };
+  if (failure) return { type: 'failure', failure, key };
+  for (const schedule of run.schedules) {
+    const fire = schedule.fires.find(f => f.key === key), gap = schedule.skips.find(g => g.key === key);
+    if (fire) return { type: 'fire', schedule, fire, key };
+    if (gap) return { type: 'gap', schedule, gap, key };
+  }
+  return null;
+}
+
+function setFold(on) {
+  timeline.foldTo(on ? 1 : 0);
+  $('even').setAttribute('aria-pressed', String(!on));
+  $('fold').setAttribute('aria-pressed', String(Boolean(on)));
+}
+
+function showSchedule(s) {
+  const grave = [...s.skips.map(gap => ({ type: 'gap', schedule: s, gap, key: gap.key, n: gap.count })), ...s.fires.filter(f => f.kind !== 'fired').map(fire => ({ type: 'fire', schedule: s, fire, key: fire.key, n: fire.count }))];
+  const runs = s.runs.length ? { type: 'runs', schedule: s, runs: s.runs, key: s.runs[0].key } : null;
+  goTo(grave.sort((a, b) => b.n - a.n)[0] || runs);
+}
+
+function showPages() {
+  if (timeline.pages < 2) return;
+  const told = h('span', { class: 'number' });
+  const turn = by => { timeline.turnTo(timeline.page + by); tell(); };
+  const tell = () => {
+    const from = timeline.page * 24;
+    told.textContent = `Schedules ${number(from + 1)} to ${number(Math.min(from + 24, order.length))} of ${number(order.length)}`;
+  };
+  $('legend').before(h('div', { class: 'pager' }, h('button', { type: 'button', class: 'button', onclick: () => turn(-1) }, 'Before'), told, h('button', { type: 'button', class: 'button', onclick: () => turn(1) }, 'Next')));
+  tell();
+}
+
+moved(timeline.axis.range());
+showHead();
+showFigures();
+showProblems();
+showLegend();
+showPages();
+showTable(run, showSchedule);
+showMultiples(run);
+showCalm();
+showChecks();
+showAgain();
+listenToSearch(run, goTo);
+theme(link.get('theme'), () => timeline.repaint());
+$('zoom-in').addEventListener('click', () => timeline.zoomBy(2));
+$('zoom-out').addEventListener('click', () => timeline.zoomBy(0.5));
+$('whole').addEventListener('click', () => timeline.look(0, run.end));
+$('even').addEventListener('click', () => setFold(false));
+$('fold').addEventListener('click', () => setFold(true));
+document.addEventListener('keydown', e => { if (e.key === 'Escape' && timeline.selected && !e.target.closest('input')) timeline.select(null); });
+document.fonts.ready.then(() => timeline.draw());
+
+// A link may say what to look at: #from=T&to=T&sel=KEY&fold=1&theme=dark
+if (link.get('fold')) setFold(true);
+const at = key => Date.parse(link.get(key)) - run.start;
+const [from, to] = [at('from'), at('to')];
+if (link.get('sel')) goTo(find(link.get('sel')), !(to > from));
+if (to > from) timeline.look(from, to, false);

@@ -1,0 +1,52 @@
+import { h, $, visible } from './dom.js';
+import { exact, span } from './format.js';
+import { MARKS, markIcon } from './marks.js';
+
+const KEYS = [['← →', 'next'], ['F', 'fault'], ['+ − 0', 'zoom'], ['↑ ↓', 'lane'], ['Z', 'fold'], ['/', 'search']];
+
+// Panel has the details of what is selected or, with nothing selected, the
+// faults of the run.
+export class Panel {
+  constructor(run, timeline, goTo) {
+    Object.assign(this, { run, timeline, goTo, root: $('panel') });
+    this.show(null);
+  }
+
+  show(selected) {
+    document.body.classList.toggle('selected', Boolean(selected));
+    this.root.replaceChildren(...(selected ? this.details(selected) : this.faults()));
+    this.root.scrollTop = 0;
+  }
+
+  faults() {
+    const { run } = this, most = 40;
+    const list = run.faults.slice(0, most).map(f => h('li', {}, h('button', { type: 'button', onclick: () => this.goTo({ type: 'fault', fault: f, key: f.key }) },
+      h('span', { class: 'badge' }, f.badge), h('span', {}, h('b', {}, f.say), h('small', {}, span(run.at(f.at), run.at(f.end)))))));
+    return [
+      h('div', { class: 'head' }, h('h3', {}, run.faults.length ? 'Faults in this run' : 'No faults in this run'), h('p', {}, run.faults.length ? 'Choose one, or anything on the timeline.' : 'Choose anything on the timeline.')),
+      h('ol', { class: 'faults' }, list),
+      run.faults.length > most ? h('p', { class: 'note' }, `and ${run.faults.length - most} more; F goes through all of them`) : null,
+      h('div', { class: 'keys' }, h('h4', {}, 'Keyboard'), h('dl', {}, KEYS.map(([keys, what]) =>
+        h('div', {}, h('dt', {}, keys.split(' ').map(k => h('kbd', {}, k))), h('dd', {}, what))))),
+    ].filter(Boolean);
+  }
+
+  details({ words }) {
+    const { run, timeline } = this;
+    const icon = words.badge ? h('span', { class: 'badge' }, words.badge) : MARKS[words.kind] ? markIcon(words.kind, 18) : null;
+    return [
+      h('div', { class: 'head' },
+        h('button', { type: 'button', class: 'close', 'aria-label': 'Close details', onclick: () => { timeline.select(null); timeline.root.focus({ preventScroll: true }); } }, '×'),
+        icon, h('h3', {}, words.title), h('p', { class: 'number' }, words.when)),
+      h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => timeline.look(...words.span) }, 'Zoom to it')),
+      words.facts.length ? h('dl', { class: 'details' }, words.facts.map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, h('bdi', {}, is))))) : null,
+      words.note ? h('p', { class: 'note' }, words.note) : null,
+      words.causes.length ? h('h4', {}, words.chain || 'Why') : null,
+      words.causes.length ? h('ol', { class: 'chain' }, words.causes.map((link, i) => h('li', { class: i === words.causes.length - 1 && !words.chain ? 'self' : null },
+        h('span', { class: 'link' }, link.kind === 'fault' ? h('span', { class: 'badge' }, run.faults[link.fault].badge) : MARKS[link.kind] ? markIcon(link.kind, 16) : h('span', { class: 'dot' })),
+        h('span', {}, h('time', { class: 'number' }, exact(run.at(link.t))), visible(link.text), link.rule ? [' ', h('span', { class: 'rule' }, link.rule)] : null)))) : null,
+      words.story?.length ? h('ul', { class: 'effects' }, words.story.map(line => h('li', {}, visible(line.text), line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null))) : null,
+    ].filter(Boolean);
+  }
+}
+

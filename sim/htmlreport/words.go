@@ -1,0 +1,251 @@
+package htmlreport
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+// words puts an event into words, with the rule behind it.
+func words(e *sim.Event) (text, rule string) {
+	who := "The runner"
+	if e.Process > 0 {
+		who = "Runner " + strconv.Itoa(e.Process)
+	}
+	switch e.Kind {
+	case sim.EventStoreOpened:
+		switch e.Reason {
+		case "journal":
+			return "The store opened with all that its journal had", "D4"
+		case "snapshot":
+			return "The store opened with its last snapshot", "D4"
+		}
+		return "The store opened empty", ""
+	case sim.EventProcessStarted:
+		return who + " started", ""
+	case sim.EventProcessStopped:
+		if e.Reason == "crash" {
+			return who + " crashed", ""
+		}
+		return who + " stopped in good order", "L5"
+	case sim.EventProcessPaused:
+		return who + " stood still for " + span(e.Last.Sub(e.At)), ""
+	case sim.EventClockTurned:
+		whose := "The store’s clock"
+		if e.Process > 0 {
+			whose = who + "’s clock"
+		}
+		return whose + " " + clockSays(e.By, e.Drift), "K1"
+	case sim.EventLeaseGranted:
+		return fmt.Sprintf("%s got the lease, term %d", who, e.Term), "LK1"
+	case sim.EventLeaseRefused:
+		return fmt.Sprintf("%s wanted to renew term %d, which was no longer live", who, e.Term), "LK3"
+	case sim.EventLeaseReleased:
+		return fmt.Sprintf("%s gave back term %d", who, e.Term), "L5"
+	case sim.EventRunnerEnded:
+		return who + " ended by itself: " + e.Reason, "L3, R1"
+	case sim.EventCallLost:
+		if e.Reason == "reply" {
+			return fmt.Sprintf("%s called %s: the store did it, and the answer was lost", who, e.Op), "R1"
+		}
+		return fmt.Sprintf("%s called %s: it failed, and the store had not done it", who, e.Op), "R1"
+	case sim.EventCallDelayed:
+		return fmt.Sprintf("%s called %s, which was on its way for %s", who, e.Op, span(e.By)), ""
+	case sim.EventRowsRead:
+		return fmt.Sprintf("%s read %s that were due", who, count(e.Count, "schedule", "schedules")), "T1"
+	case sim.EventTickWritten:
+		return fmt.Sprintf("%s wrote its tick: %s", who, count(e.Count, "fire", "fires")), "T3"
+	case sim.EventTickRefused:
+		return fmt.Sprintf("%s wrote with term %d, which was not live: refused, %s did not happen", who, e.Term, count(e.Count, "fire", "fires")), "L6"
+	case sim.EventHeld:
+		return "A row could not be decided and was held", "Q1, Q3"
+	case sim.EventStale:
+		return "A row had changed since it was read, and was left alone", "T3"
+	case sim.EventQueueFull:
+		return fmt.Sprintf("The queue had no room for %s", count(e.Count, "fire", "fires")), "Q6"
+	case sim.EventRegistered:
+		return "The schedule was registered", "S1"
+	case sim.EventRepaired:
+		return "What a wrong clock had done to the schedule was mended", "T11"
+	case sim.EventPaused:
+		return "The schedule was paused", "S7"
+	case sim.EventResumed:
+		return "The schedule was resumed", "S7"
+	case sim.EventRemoved:
+		return "The schedule was removed", "S6"
+	case sim.EventTampered:
+		return "Its row was written behind the engine’s back", ""
+	case sim.EventViolated:
+		return "Found: " + e.Reason, ""
+	}
+	return e.Kind.String(), ""
+}
+
+func clockSays(by time.Duration, drift int64) string {
+	text := "was right again"
+	switch {
+	case by > 0:
+		text = "stood " + span(by) + " ahead"
+	case by < 0:
+		text = "stood " + span(-by) + " behind"
+	}
+	switch {
+	case drift == -1_000_000:
+		text += ", and stood still"
+	case drift > 0:
+		text += fmt.Sprintf(", and ran %d ppm fast", drift)
+	case drift < 0:
+		text += fmt.Sprintf(", and ran %d ppm slow", -drift)
+	}
+	return text
+}
+
+// sayFault says in a sentence what a fault is.
+func sayFault(f *sim.Fault, single bool) string {
+	who := "All processes"
+	was, its, clock := "were", "their", "The store’s clock"
+	switch {
+	case f.Runner > 0:
+		who, was, its, clock = "Runner "+strconv.Itoa(f.Runner), "was", "its", "Runner "+strconv.Itoa(f.Runner)+"’s clock"
+	case single:
+		who, was, its, clock = "The process", "was", "its", "The clock"
+	}
+	lasted := ""
+	if f.For > 0 {
+		lasted = " for " + span(f.For)
+	}
+	chance := ""
+	if f.Chance > 0 {
+		chance = fmt.Sprintf(" with a chance of %s", percent(f.Chance))
+	}
+	whose := ""
+	if f.Queue != "" {
+		whose = " of queue " + f.Queue
+	}
+	if f.Schedule != "" {
+		whose = " of " + f.Schedule
+	}
+	switch f.Kind {
+	case sim.FaultDown:
+		return who + " " + was + " down" + lasted
+	case sim.FaultCrash:
+		with := map[sim.Restart]string{sim.FromSnapshot: " and " + its + " last snapshot", sim.FromNothing: " with nothing"}[f.Restart]
+		return who + " crashed, back after " + span(f.For) + strings.Replace(with, " and ", " with ", 1)
+	case sim.FaultPause:
+		return who + " stood still" + lasted
+	case sim.FaultClockJump:
+		return clock + " jumped " + span(max(f.By, -f.By)) + map[bool]string{true: " ahead", false: " back"}[f.By > 0] + lasted
+	case sim.FaultClockDrift:
+		return clock + map[bool]string{true: " ran fast", false: " ran slow"}[f.Drift > 0] + lasted + fmt.Sprintf(", by %d ppm", max(f.Drift, -f.Drift))
+	case sim.FaultClockFreeze:
+		return clock + " stood still" + lasted
+	case sim.FaultClockStrobe:
+		return clock + " jumped forth and back each second" + lasted
+	case sim.FaultStoreErrors:
+		if f.Chance > 0 {
+			return "Store calls failed" + lasted + chance
+		}
+		return "The store failed all calls" + lasted
+	case sim.FaultStoreSlow:
+		return "The store was slow" + lasted + chance
+	case sim.FaultHandlerSlow:
+		return "Handlers" + whose + " were slow" + lasted + chance
+	case sim.FaultHandlerFails:
+		return "Handlers" + whose + " failed" + lasted + chance
+	case sim.FaultHandlerPanics:
+		return "Handlers" + whose + " panicked" + lasted + chance
+	case sim.FaultLateAck:
+		return "Acks" + whose + " came late" + lasted + chance
+	case sim.FaultDuplicateAck:
+		return "Acks" + whose + " came twice" + lasted + chance
+	case sim.FaultEditAdd:
+		return f.Schedule + " was registered"
+	case sim.FaultEditChange:
+		return f.Schedule + " was changed"
+	case sim.FaultEditPause:
+		return f.Schedule + " was paused"
+	case sim.FaultEditResume:
+		return f.Schedule + " was resumed"
+	case sim.FaultEditRemove:
+		return f.Schedule + " was removed"
+	case sim.FaultTamper:
+		return "The row of " + f.Schedule + " was spoilt" + lasted
+	}
+	return f.String()
+}
+
+// short says a fault in a few words, for a label.
+func short(f *sim.Fault) string {
+	who := ""
+	if f.Runner > 0 {
+		who = "runner " + strconv.Itoa(f.Runner) + " "
+	}
+	lasted := ""
+	if f.For > 0 {
+		lasted = " " + span(f.For)
+	}
+	switch f.Kind {
+	case sim.FaultDown, sim.FaultPause:
+		return who + f.Kind.String() + lasted
+	case sim.FaultCrash:
+		return who + "crash" + map[sim.Restart]string{sim.FromSnapshot: ", snapshot", sim.FromNothing: ", empty"}[f.Restart]
+	case sim.FaultClockJump:
+		return who + "clock " + map[bool]string{true: "+", false: "−"}[f.By > 0] + span(max(f.By, -f.By))
+	case sim.FaultEditAdd, sim.FaultEditChange, sim.FaultEditPause, sim.FaultEditResume, sim.FaultEditRemove, sim.FaultTamper:
+		return f.Kind.String() + " " + f.Schedule
+	}
+	return who + f.Kind.String()
+}
+
+func percent(p sim.PPM) string {
+	return strconv.FormatFloat(float64(p)/10_000, 'f', -1, 64) + " %"
+}
+
+// number writes a count with commas.
+func number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 && digits[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// span says a duration in at most two units.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	units := []struct {
+		of   time.Duration
+		word string
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}}
+	if d <= 0 {
+		return "0 s"
+	}
+	for i, u := range units {
+		if d < u.of {
+			continue
+		}
+		whole, rest := d/u.of, d%u.of
+		text := fmt.Sprintf("%d %s", whole, u.word)
+		if i+1 < len(units) {
+			if part := rest / units[i+1].of; part > 0 && whole < 60 {
+				text += fmt.Sprintf(" %d %s", part, units[i+1].word)
+			}
+		}
+		return text
+	}
+	return d.String()
+}
