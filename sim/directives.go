@@ -138,11 +138,14 @@ func (p *parser) fault(l *line, f *Fault, lasts bool) {
 	index := slices.Index(faultWords, words)
 	if index < 0 {
 		r := unknown(words, faultWords)
+		before := l.words[begin-1]
+		column := before.column + len(before.raw) + 1
 		if end == begin {
 			r.found = "no fault"
+		} else {
+			column = l.words[begin].column
 		}
-		before := l.words[begin-1]
-		p.refuse(l, before.column+len(before.raw)+1, r)
+		p.refuse(l, column, r)
 		return
 	}
 	f.Kind = FaultDown + FaultKind(index)

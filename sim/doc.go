@@ -50,7 +50,9 @@
 //
 // [Watch] runs a scenario and tells what happens in it, event by event, each with
 // the one that led to it: from a boundary that fired late back to the fault that
-// delayed it.
+// delayed it. [Compare] runs two scenarios, such as the calm one and the one in
+// which something goes wrong, and tells what is different in the second, and by
+// which rule.
 //
 // [Shrink] makes a scenario that fails as small as it can while it fails in the
 // same way, or one that reaches a coverage mark while it reaches it.

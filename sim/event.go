@@ -15,7 +15,7 @@ func Watch(s Scenario, tell func(*Event)) (*Result, error) {
 type Event struct {
 	ID    int64 // in the order of happening
 	Cause int64 // the event that led to this one
-	Since int64 // of what a schedule does: the event that had kept it from doing so, or had changed it, since it last fired
+	Since int64 // of what a schedule does: the event that had kept it from doing so, or had changed it, since it last fired; of a tick that is refused: what befell its process since the read
 	Step  int64 // in which it happened, of [Result.Events]
 	Kind  EventKind
 
@@ -160,7 +160,7 @@ const (
 	EventClaimed
 
 	// EventHandlerEnded: a handler ended. Process, Worker, Schedule, Queue, Boundary,
-	// Job, Attempt; Reason: ok, fail, panic.
+	// Job, Attempt; Reason: ok, fail, panic; Fault: that it met, if it met one.
 	EventHandlerEnded
 
 	// EventHandlerCut: a handler was cut off with its process, or gave up since its

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/memengine"
 )
 
@@ -91,12 +92,17 @@ type Fate uint8
 
 // The fates.
 const (
-	Fired    Fate = iota // on time
-	CaughtUp             // fired, but late
-	Skipped              // dropped unfired
+	Fired      Fate = iota // on time
+	CaughtUp               // fired, but late
+	Skipped                // dropped unfired
+	FiredEarly             // before its time, by a clock that was ahead
+	FiredAgain             // although it had fired before
+	NeverCame              // neither fired nor skipped
 )
 
-var fateWords = [...]string{Fired: "fired", CaughtUp: "caught-up", Skipped: "skipped"}
+var fateWords = [...]string{
+	Fired: "fired", CaughtUp: "caught-up", Skipped: "skipped", FiredEarly: "early", FiredAgain: "again", NeverCame: "never",
+}
 
 func (f Fate) String() string { return fateWords[f] }
 
@@ -213,7 +219,7 @@ func (x *explainer) tell(report *tickonce.Report, passed *tickonce.Passed) {
 	for _, skip := range passed.Skips {
 		passages = append(passages, Passage{
 			Fate: Skipped, First: skip.First, Last: skip.Last, Count: skip.Count,
-			MaxLate: x.clock.Sub(skip.First), MinLate: x.clock.Sub(skip.Last), Note: x.whySkipped(skip.Reason),
+			MaxLate: x.clock.Sub(skip.First), MinLate: x.clock.Sub(skip.Last), Note: whySkipped(skip.Reason, x.question.CatchUp, x.window),
 		})
 		x.told.Skipped += skip.Count
 	}
@@ -240,36 +246,37 @@ func (x *explainer) extend(passages []Passage, p Passage) []Passage {
 func (x *explainer) fired(boundary time.Time) Passage {
 	late := x.clock.Sub(boundary)
 	p := Passage{Fate: CaughtUp, First: boundary, Last: boundary, Count: 1, MaxLate: late, MinLate: late}
-	if p.Note = x.whyCaughtUp(); late == 0 {
+	if p.Note = whyCaughtUp(x.question.CatchUp, x.window); late == 0 {
 		p.Fate, p.Note = Fired, Note{"T2", "due at that very instant: one job is enqueued"}
 	}
 	return p
 }
 
-func (x *explainer) whyCaughtUp() Note {
-	switch x.question.CatchUp {
-	case CatchUpLatest:
-		return Note{"T14", "policy latest: of what was missed only the newest fires"}
-	case CatchUpGrace:
-		return Note{"T14", "policy grace: what is at most " + formatDuration(x.window) + " late fires, oldest first, 64 at most"}
-	case CatchUpNone:
-		return Note{"T14", "policy none: still within the on-time window of " + formatDuration(x.window)}
-	default:
-		return Note{"T5", "what was missed fires oldest first, 64 at most in one tick"}
+// whyCaughtUp says by which rule what was missed fires.
+func whyCaughtUp(policy CatchUp, window time.Duration) Note {
+	if policy == CatchUpAll {
+		return Note{"T5", "what was missed fires when the schedules run again: the oldest first, at most 64 of one schedule"}
 	}
+	return whyPolicy(policy, window)
 }
 
-func (x *explainer) whySkipped(reason string) Note {
-	if reason == "cap" {
-		return Note{"T6", "beyond the 64 of one tick: dropped for good, then on to the first boundary after now"}
+// whySkipped says by which rule what was missed is dropped.
+func whySkipped(reason string, policy CatchUp, window time.Duration) Note {
+	if reason == core.SkipCap.String() {
+		return Note{"T6", "more than 64 were missed: those after the oldest 64 are dropped for good, and the schedule goes on at its next boundary"}
 	}
-	switch x.question.CatchUp {
+	return whyPolicy(policy, window)
+}
+
+// whyPolicy says what a policy makes of what was missed.
+func whyPolicy(policy CatchUp, window time.Duration) Note {
+	switch policy {
 	case CatchUpLatest:
-		return Note{"T14", "policy latest: not the newest of what was missed"}
+		return Note{"T14", "policy latest: of what was missed only the newest fires, the others are dropped"}
 	case CatchUpGrace:
-		return Note{"T14", "policy grace: more than " + formatDuration(x.window) + " late"}
+		return Note{"T14", "policy grace: what was missed fires, oldest first, if it is at most " + formatDuration(window) + " late, and is dropped if it is later"}
 	case CatchUpNone:
-		return Note{"T14", "policy none: nothing is caught up; one boundary fires if at most " + formatDuration(x.window) + " late"}
+		return Note{"T14", "policy none: what was missed is dropped, but for one boundary that is at most " + formatDuration(window) + " late"}
 	default:
 		return Note{"T14", "dropped by the catch-up policy"}
 	}

@@ -348,3 +348,48 @@ func (p *parser) end(l *line) {
 		p.refuse(l, 1, &refusal{found: "the end of the scenario", allowed: "a line: run DURATION"})
 	}
 }
+
+// ParseFault reads a fault as it stands in the scenario's file, behind at D or
+// during D..D, or with one of these as a key: "pause runner=1 for=10m at=2h". The
+// error names the column.
+func (s Scenario) ParseFault(text string) (Fault, error) {
+	p := parser{runners: max(s.Engine.Runners, 1), scenario: s}
+	p.scenario.Faults = nil
+	p.schedules, p.queues = map[string]bool{}, map[string]bool{}
+	for i := range s.Schedules {
+		p.schedules[s.Schedules[i].Name], p.queues[s.Schedules[i].Queue] = true, true
+	}
+	l := &line{number: 1, source: text}
+	if p.split(l); !l.bad {
+		p.faultAlone(l)
+	}
+	p.second = true
+	for _, check := range p.checks {
+		check()
+	}
+	if m := p.mistakes(); m != nil {
+		first := &m.List[0]
+		return Fault{}, fmt.Errorf("column %d: found %s, want %s%s", first.Column, first.Found, first.Allowed, strings.TrimSuffix("; "+first.Hint, "; "))
+	}
+	return p.scenario.Faults[0], nil
+}
+
+// faultAlone reads a fault whose time may be a key.
+func (p *parser) faultAlone(l *line) {
+	times := map[string]func(*parser, *line){"at": (*parser).at, "during": (*parser).during}
+	if len(l.words) > 0 {
+		if parse := times[l.words[0].raw]; parse != nil {
+			parse(p, l)
+			return
+		}
+	}
+	for i, w := range l.words {
+		if parse := times[w.key]; parse != nil {
+			when := word{column: w.textAt, raw: w.text, text: w.text, textAt: w.textAt, quoted: w.quoted}
+			l.words = slices.Concat([]word{{column: w.column, raw: w.key, text: w.key, textAt: w.column}, when}, l.words[:i], l.words[i+1:])
+			parse(p, l)
+			return
+		}
+	}
+	p.refuse(l, len(l.source)+1, &refusal{found: "the end of the fault", allowed: "its time, such as at=2h or during=2h..3h"})
+}

@@ -52,6 +52,13 @@ type Scenario struct {
 	Outcome string
 }
 
+func (s *Scenario) start() time.Time {
+	if s.Start.IsZero() {
+		return DefaultStart
+	}
+	return s.Start
+}
+
 // Engine configures the engines under test. A zero field has the engine's own
 // default.
 type Engine struct {

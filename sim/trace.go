@@ -107,6 +107,7 @@ func (w *worker) tell(kind EventKind, reason string) {
 		w.cause = w.node.w.tell(Event{
 			Kind: kind, Cause: w.cause, Process: w.node.number(), Worker: w.name, Schedule: w.job.Schedule,
 			Queue: w.job.Queue, Boundary: w.job.Boundary, Job: int64(w.job.ID), Attempt: w.job.Attempt, Reason: reason,
+			Fault: w.fault,
 		})
 		if j := w.node.w.truth.jobs[store.JobID(w.job.ID)]; j != nil && int(j.attempts) == w.job.Attempt {
 			j.cause = w.cause
@@ -165,11 +166,15 @@ func (t *truth) tellOfLease(grant *store.Grant, term store.Term, op string) {
 
 // tellOfTick tells of a tick of n that was written or refused.
 func (w *world) tellOfTick(n *node, tick *store.Tick, kind EventKind) int64 {
-	id := w.tell(Event{Kind: kind, Cause: n.read, Process: n.number(), Term: int64(tick.By.Term), Count: int64(len(tick.Fires))})
-	if kind == EventTickRefused {
-		n.cause = id
+	e := Event{Kind: kind, Cause: n.read, Process: n.number(), Term: int64(tick.By.Term), Count: int64(len(tick.Fires))}
+	if kind == EventTickWritten {
+		return w.tell(e)
 	}
-	return id
+	if n.cause > n.read {
+		e.Since = n.cause
+	}
+	n.cause = w.tell(e)
+	return n.cause
 }
 
 // tellOfClaim tells that a job was handed out.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -146,20 +147,30 @@ func (s *trueSchedule) judge(now store.Instant) fates {
 
 // policyOf is the catch-up policy of the schedule in numbers (T14).
 func (w *world) policyOf(s *Schedule) store.CatchUp {
-	most := int32(min(catchUpCap, w.queueLimit()))
+	most, window := int32(min(catchUpCap, w.queueLimit())), s.window(w.scenario).Milliseconds()
 	switch s.CatchUp {
 	case CatchUpLatest:
 		return store.CatchUp{Max: 1, Newest: true}
 	case CatchUpGrace:
-		return store.CatchUp{WindowMS: min(max(intervalOf(s.Spec)/2, 120_000), 7_200_000), Max: most}
+		return store.CatchUp{WindowMS: window, Max: most}
 	case CatchUpNone:
-		onTime := w.scenario.Engine.OnTime
-		if onTime == 0 {
-			onTime = 10 * time.Second
-		}
-		return store.CatchUp{WindowMS: onTime.Milliseconds(), Max: 1, Newest: true}
+		return store.CatchUp{WindowMS: window, Max: 1, Newest: true}
 	default:
 		return store.CatchUp{Max: most}
+	}
+}
+
+// window is how late a boundary may fire by the schedule's policy; 0: however
+// late.
+func (s *Schedule) window(of *Scenario) time.Duration {
+	switch s.CatchUp {
+	case CatchUpGrace:
+		half := time.Duration(intervalOf(s.Spec)/2) * time.Millisecond
+		return min(max(half, 2*time.Minute), 2*time.Hour)
+	case CatchUpNone:
+		return cmp.Or(of.Engine.OnTime, 10*time.Second)
+	default:
+		return 0
 	}
 }
 

@@ -44,6 +44,7 @@ type worker struct {
 	beatAt store.Instant // when the next automatic heartbeat is due
 	unsure bool          // whether an earlier settlement was made
 	cause  int64         // the latest event of its job
+	fault  int           // that its handler meets, from 1
 }
 
 type workerState uint8
@@ -289,6 +290,7 @@ func (w *worker) wake(t store.Instant) {
 // handle draws how long the handler of the worker's job takes, and how it ends.
 func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 	ends, hangs := succeeds, time.Duration(0)
+	of.fault = 0
 	visibility := job.Deadline.Sub(timeOf(w.shown()))
 	overrun := visibility + min(visibility, math.MaxInt64-visibility)
 	handler := w.truth.named[job.Schedule].scenario.Handler
@@ -316,6 +318,7 @@ func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 			continue
 		}
 		w.faults[i].effect++
+		of.fault = i + 1
 		switch {
 		case f.Kind == FaultHandlerHangs:
 			hangs = max(hangs, time.Duration(w.start.Add((f.At+f.For).Milliseconds())-w.now)*time.Millisecond)

@@ -148,14 +148,10 @@ func newSites(seed uint64, d *deck) sites {
 }
 
 func newWorld(s *Scenario, r rig) *world {
-	start := s.Start
-	if start.IsZero() {
-		start = DefaultStart
-	}
 	w := &world{
 		scenario: s,
 		rig:      r,
-		start:    store.Instant(start.UnixMilli()),
+		start:    store.Instant(s.start().UnixMilli()),
 		draws:    newSites(s.Engine.Seed, r.deck),
 		faults:   make([]faultState, len(s.Faults)),
 		sent:     map[int32]sentAck{},

@@ -2,6 +2,7 @@
 // what became of every boundary. Package sim describes its scenario files.
 //
 //	simulate run FILE        run a scenario and judge it
+//	simulate what-if FILE    what a fault changes, and by which rule
 //	simulate sweep FILE      run it with many seeds and judge them together
 //	simulate merge PART…     join the parts of a sweep
 //	simulate shrink FILE     make one that fails as small as it can be
@@ -96,6 +97,7 @@ boundary, which is an instant at which a schedule is due.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/regional-outage.sim
+  simulate what-if examples/scenarios/calm.sim --fault "down for=10h at=2d"
   simulate sweep examples/scenarios/interleavings.sim --seeds 1..1000
   simulate explain "@every 7s" --down 10m`,
 		SilenceErrors: true,
@@ -107,7 +109,7 @@ boundary, which is an instant at which a schedule is due.
 		commands []*cobra.Command
 	}{
 		{"Begin:", []*cobra.Command{newNew()}},
-		{"Run and explain:", []*cobra.Command{newRun(), newExplain()}},
+		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newExplain()}},
 		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
 		{"Shrink and keep:", []*cobra.Command{newShrink()}},
 	} {

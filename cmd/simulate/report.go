@@ -41,11 +41,13 @@ const (
 const mostRows = 100
 
 // start is when the run began.
-func (r *report) start() time.Time {
-	if r.scenario.Start.IsZero() {
+func (r *report) start() time.Time { return startOf(r.scenario) }
+
+func startOf(s *sim.Scenario) time.Time {
+	if s.Start.IsZero() {
 		return sim.DefaultStart
 	}
-	return r.scenario.Start
+	return s.Start
 }
 
 // unmet lists the expectations that were not met, the recorded outcome among

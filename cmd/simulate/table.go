@@ -107,6 +107,13 @@ func columnWidths(columns []column, rows [][]string) []int {
 	return widths
 }
 
+// writeHanging writes a text behind its head, on as many lines as needed.
+func writeHanging(w io.Writer, head, s string) {
+	indent := strings.Repeat(" ", text.StringWidth(head))
+	lines := strings.ReplaceAll(text.WrapSoft(s, pageWidth-len(indent)), "\n", "\n"+indent)
+	fmt.Fprintf(w, "%s%s\n", head, lines)
+}
+
 // printable is the text with what a terminal might obey, or show as something
 // else, escaped.
 func printable(s string) string {

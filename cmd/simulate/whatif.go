@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tickonce/tickonce/sim"
+)
+
+func newWhatIf() *cobra.Command {
+	var c whatIfCommand
+	cmd := &cobra.Command{
+		Use:   "what-if FILE",
+		Short: "Tell what a fault changes: two runs, and the difference",
+		Long: `Tell what a fault changes: the scenario is run twice, without and with it, and the
+difference is told in words and tables, with the rule behind each part of it.
+
+Without --fault the file's own faults are what makes the difference: it is run
+without any, and as it is. With --fault it is run as it is, and with these faults
+added. A fault is written as in a scenario file, and its time, counted from the
+start, may also stand in a key at= or during=.
+
+` + exitCodes,
+		Example: `  simulate what-if examples/scenarios/regional-outage.sim
+  simulate what-if examples/scenarios/calm.sim --fault "down for=10h at=2d"
+  simulate what-if examples/scenarios/leader-crash.sim --fault "pause runner=1 for=10m at=2h"`,
+		Args:              oneFile,
+		ValidArgsFunction: completeFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			return c.run(args[0])
+		},
+	}
+	cmd.Flags().StringArrayVar(&c.faults, "fault", nil, "what goes wrong, such as \"down for=10h at=2d\"; may be given several times")
+	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	return cmd
+}
+
+type whatIfCommand struct {
+	input
+	faults []string
+	json   bool
+	stdout io.Writer
+}
+
+func (c *whatIfCommand) run(path string) error {
+	with, _, err := c.scenario(path)
+	if err != nil {
+		return err
+	}
+	if with, err = with.Draw(with.Engine.Seed); err != nil {
+		return err
+	}
+	without := with
+	w := &whatIf{file: path}
+	if len(c.faults) == 0 {
+		if len(with.Faults) == 0 {
+			return fmt.Errorf("%s: nothing goes wrong in it: add a fault, such as --fault \"down for=10h at=2h\"", printable(path))
+		}
+		without = with.Calm()
+	}
+	with.Faults = slices.Clone(with.Faults)
+	for _, text := range c.faults {
+		f, err := with.ParseFault(text)
+		if err != nil {
+			return fmt.Errorf("--fault %q: %w", text, err)
+		}
+		with.Faults = append(with.Faults, f)
+	}
+	w.added = len(c.faults)
+	if w.Comparison, err = sim.Compare(without, with); err != nil {
+		return err
+	}
+	w.scenario = &with
+	if c.json {
+		err = writeJSON(c.stdout, whatIfJSON(w))
+	} else {
+		err = w.write(c.stdout)
+	}
+	if verdict := worse(w.First.Verdict, w.Second.Verdict); err == nil && verdict != sim.Pass {
+		err = &failure{verdict}
+	}
+	return err
+}
+
+// worse is the verdict that is graver.
+func worse(a, b sim.Verdict) sim.Verdict {
+	for _, v := range []sim.Verdict{sim.Safety, sim.Budget, sim.Liveness} {
+		if a == v || b == v {
+			return v
+		}
+	}
+	if a != sim.Pass {
+		return a
+	}
+	return b
+}
+
+// whatIf is a comparison and what was compared.
+type whatIf struct {
+	*sim.Comparison
+	file     string
+	scenario *sim.Scenario // the second
+	added    int           // faults
+}
+
+// names are those of the two runs.
+func (w *whatIf) names() (first, second string) {
+	switch {
+	case w.added == 0:
+		return "calm", "with " + plural(len(w.scenario.Faults), "the fault", "the faults")
+	case w.added == len(w.scenario.Faults):
+		return "calm", "with " + plural(w.added, "the fault", "the faults")
+	default:
+		return "as it is", "with " + plural(w.added, "the fault added", "the faults added")
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// write writes it for people.
+func (w *whatIf) write(to io.Writer) error {
+	out := bufio.NewWriter(to)
+	first, second := w.names()
+	fmt.Fprintf(out, "%s\n\n", printable(w.Headline()))
+	fmt.Fprintf(out, "Two runs of %s are compared, %s from %s each:\n", printable(w.file), exact(w.scenario.For), clock(startOf(w.scenario)))
+	switch {
+	case w.added == 0:
+		fmt.Fprintf(out, "%q without what goes wrong in the file, and %q as the file is.\n", first, second)
+	default:
+		fmt.Fprintf(out, "%q as the file is, and %q as --fault says.\n", first, second)
+	}
+	fmt.Fprint(out, "A boundary is an instant at which a schedule is due; to fire is to put a job into the queue.\n\n")
+	w.writeSchedules(out, first, second)
+	w.writeStory(out)
+	w.writeRules(out)
+	w.writeVerdicts(out, first, second)
+	return out.Flush()
+}
+
+// measure is one of the things that are counted of a schedule in both runs.
+type measure struct {
+	word string
+	of   func(*sim.Tally) int64
+	by   func(*sim.Tally) time.Duration // nil: it has none
+}
+
+var measures = []measure{
+	{"fired on time", func(t *sim.Tally) int64 { return t.OnTime }, nil},
+	{"fired late", func(t *sim.Tally) int64 { return t.Late }, func(t *sim.Tally) time.Duration { return t.MaxLate }},
+	{"fired early", func(t *sim.Tally) int64 { return t.Early }, func(t *sim.Tally) time.Duration { return t.MaxEarly }},
+	{"fired again", func(t *sim.Tally) int64 { return t.Again }, nil},
+	{"skipped", func(t *sim.Tally) int64 { return t.Skipped }, nil},
+	{"set aside", func(t *sim.Tally) int64 { return t.Held }, nil},
+	{"attempts failed", func(t *sim.Tally) int64 { return t.Retried }, nil},
+	{"jobs run again", func(t *sim.Tally) int64 { return t.Rerun }, nil},
+	{"jobs died", func(t *sim.Tally) int64 { return t.Died }, nil},
+}
+
+func (w *whatIf) writeSchedules(to io.Writer, first, second string) {
+	var rows [][]string
+	var same int64
+	for i := range w.Schedules {
+		s := &w.Schedules[i]
+		name := printable(s.Name)
+		for _, m := range measures {
+			was, is := m.of(&s.First), m.of(&s.Second)
+			var by string
+			if m.by != nil && m.by(&s.First) != m.by(&s.Second) {
+				by = span(m.by(&s.Second))
+			}
+			if was == is && by == "" {
+				continue
+			}
+			rows = append(rows, []string{name, m.word, number(was), number(is), signed(is - was), by})
+			name = ""
+		}
+		if name != "" {
+			same++
+		}
+	}
+	if len(rows) > 0 {
+		writeRows(to, []column{
+			{"schedule", cut},
+			{"", words},
+			{first, numbers},
+			{second, numbers},
+			{"difference", numbers},
+			{"by up to", numbers},
+		}, rows, nil)
+	}
+	if same > 0 && len(rows) > 0 {
+		fmt.Fprintf(to, "%s the same in both runs.\n\n", count(same, "schedule came to", "schedules came to"))
+	}
+}
+
+// signed is a number with its sign.
+func signed(n int64) string {
+	if n > 0 {
+		return "+" + number(n)
+	}
+	return number(n)
+}
+
+// mostTold is how many lines people get to see of what a fault led to, and how
+// many names in a line.
+const (
+	mostTold  = 15
+	mostNames = 3
+)
+
+// writeStory tells fault by fault what followed, each in the order of time.
+func (w *whatIf) writeStory(to io.Writer) {
+	const most = 30
+	order := make([]int, len(w.scenario.Faults))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(w.scenario.Faults[a].At, w.scenario.Faults[b].At) })
+	told := map[int][]sim.Effect{}
+	for _, e := range w.Effects {
+		told[e.Fault] = append(told[e.Fault], e)
+	}
+	fmt.Fprintln(to, "What followed, in the order of time")
+	if w.added < len(order) { // of the others there may be nothing to tell
+		order = slices.DeleteFunc(order, func(i int) bool { return w.added > 0 && i < len(w.scenario.Faults)-w.added && len(told[i+1]) == 0 })
+	}
+	for n, i := range order {
+		if n == most {
+			fmt.Fprintf(to, "\nand %s more, which --json lists\n", count(int64(len(order)-most), "fault", "faults"))
+			break
+		}
+		f := &w.scenario.Faults[i]
+		mark := ""
+		if w.added > 0 && i >= len(w.scenario.Faults)-w.added && w.added < len(w.scenario.Faults) {
+			mark = " (added)"
+		}
+		fmt.Fprintf(to, "\n%s%s\n", printable(f.String()), mark)
+		w.writeEffects(to, told[i+1])
+	}
+	if len(told[0]) > 0 {
+		fmt.Fprint(to, "\nand of no fault in particular\n")
+		w.writeEffects(to, told[0])
+	}
+	fmt.Fprintln(to)
+}
+
+// writeEffects writes a line for each of those that are told in the same words of
+// several schedules or processes.
+func (w *whatIf) writeEffects(to io.Writer, effects []sim.Effect) {
+	if len(effects) == 0 {
+		fmt.Fprintln(to, "  nothing")
+		return
+	}
+	type line struct {
+		at, text, rule string
+		names          []string
+	}
+	var lines []*line
+	for i := range effects {
+		e := &effects[i]
+		l := &line{at: clock(e.From), text: e.Text(), rule: e.Rule}
+		at := slices.IndexFunc(lines, func(o *line) bool { return o.at == l.at && o.text == l.text && o.rule == l.rule })
+		if at < 0 {
+			at = len(lines)
+			lines = append(lines, l)
+		}
+		if name := who(e); name != "" && !slices.Contains(lines[at].names, name) {
+			lines[at].names = append(lines[at].names, name)
+		}
+	}
+	for i, l := range lines {
+		if i == mostTold {
+			fmt.Fprintf(to, "  and %s more, which --json lists\n", count(int64(len(lines)-mostTold), "line", "lines"))
+			break
+		}
+		text := l.text
+		if len(l.names) > 0 {
+			names := strings.Join(l.names[:min(len(l.names), mostNames)], ", ")
+			if more := len(l.names) - mostNames; more > 0 {
+				names += fmt.Sprintf(" and %d more", more)
+			}
+			text = names + ": " + text
+		}
+		if l.rule != "" {
+			text += " (" + l.rule + ")"
+		}
+		writeHanging(to, "  "+l.at+"  ", printable(text))
+	}
+}
+
+// who is whom an effect is about.
+func who(e *sim.Effect) string {
+	switch {
+	case e.Schedule != "":
+		return e.Schedule
+	case e.Process != 0:
+		return fmt.Sprintf("process %d", e.Process)
+	default:
+		return ""
+	}
+}
+
+// writeRules says why, rule by rule.
+func (w *whatIf) writeRules(to io.Writer) {
+	var notes []sim.Note
+	for _, e := range w.Effects {
+		if e.Rule != "" && !slices.Contains(notes, e.Note) {
+			notes = append(notes, e.Note)
+		}
+	}
+	if len(notes) == 0 {
+		return
+	}
+	fmt.Fprintln(to, "Why (the rules are those of docs/CONTRACT.md)")
+	for _, n := range notes {
+		writeHanging(to, "  - ", printable(n.Text)+" ("+n.Rule+")")
+	}
+	fmt.Fprintln(to)
+}
+
+func (w *whatIf) writeVerdicts(to io.Writer, first, second string) {
+	if w.First.Verdict == w.Second.Verdict {
+		fmt.Fprintf(to, "verdict of both runs: %s\n", w.First.Verdict)
+	} else {
+		fmt.Fprintf(to, "verdict %s: %s; %s: %s\n", first, w.First.Verdict, second, w.Second.Verdict)
+	}
+	for _, f := range w.Second.Failures[:min(len(w.Second.Failures), mostTold)] {
+		fmt.Fprintf(to, "  violated: %s\n", printable(f.Invariant+" "+f.Schedule+" "+f.Detail))
+	}
+}
+
+type whatIfObject struct {
+	Scenario  string                 `json:"scenario"`
+	Headline  string                 `json:"headline"`
+	First     runOfObject            `json:"first"`
+	Second    runOfObject            `json:"second"`
+	Schedules []scheduleWhatIfObject `json:"schedules"`
+	Effects   []effectObject         `json:"effects"`
+	Rules     map[string][]string    `json:"rules"`
+}
+
+type runOfObject struct {
+	Name    string      `json:"name"`
+	Faults  []string    `json:"faults"`
+	Verdict sim.Verdict `json:"verdict"`
+	Digest  string      `json:"digest"`
+}
+
+type scheduleWhatIfObject struct {
+	Name    string      `json:"name"`
+	Changed int64       `json:"changed"`
+	First   tallyObject `json:"first"`
+	Second  tallyObject `json:"second"`
+}
+
+type tallyObject struct {
+	OnTime     int64 `json:"on_time"`
+	Late       int64 `json:"late"`
+	Early      int64 `json:"early"`
+	Again      int64 `json:"again"`
+	Skipped    int64 `json:"skipped"`
+	MaxLateMS  int64 `json:"max_late_ms"`
+	MaxEarlyMS int64 `json:"max_early_ms"`
+	Held       int64 `json:"held"`
+	Retried    int64 `json:"retried"`
+	Rerun      int64 `json:"rerun"`
+	Died       int64 `json:"died"`
+}
+
+type effectObject struct {
+	Fault    int     `json:"fault"` // of the second run's, from 1; 0: of none
+	Event    int64   `json:"event"`
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	Kind     string  `json:"kind"`
+	Process  int     `json:"process"`
+	Schedule string  `json:"schedule"`
+	First    *string `json:"first_boundary"`
+	Last     *string `json:"last_boundary"`
+	Count    int64   `json:"count"`
+	MinByMS  int64   `json:"min_by_ms"`
+	MaxByMS  int64   `json:"max_by_ms"`
+	Text     string  `json:"text"`
+	Rule     string  `json:"rule"`
+}
+
+func whatIfJSON(w *whatIf) whatIfObject {
+	first, second := w.names()
+	o := whatIfObject{
+		Scenario: w.file, Headline: w.Headline(),
+		First: runOf(first, w.First), Second: runOf(second, w.Second),
+		Schedules: []scheduleWhatIfObject{}, Effects: []effectObject{}, Rules: map[string][]string{},
+	}
+	for i := range w.Schedules {
+		s := &w.Schedules[i]
+		o.Schedules = append(o.Schedules, scheduleWhatIfObject{s.Name, s.Changed, tallyJSON(&s.First), tallyJSON(&s.Second)})
+	}
+	for i := range w.Effects {
+		e := &w.Effects[i]
+		kind := e.Kind.String()
+		if e.Boundaries() {
+			kind = e.Fate.String()
+		}
+		o.Effects = append(o.Effects, effectObject{
+			e.Fault, e.Event, instant(e.From), instant(e.To), kind, e.Process, e.Schedule, instantOrNull(e.First), instantOrNull(e.Last),
+			e.Count, e.MinBy.Milliseconds(), e.MaxBy.Milliseconds(), e.Text(), e.Rule,
+		})
+		if e.Rule != "" && !slices.Contains(o.Rules[e.Rule], e.Note.Text) {
+			o.Rules[e.Rule] = append(o.Rules[e.Rule], e.Note.Text)
+		}
+	}
+	return o
+}
+
+func runOf(name string, r *sim.Result) runOfObject {
+	o := runOfObject{Name: name, Faults: []string{}, Verdict: r.Verdict, Digest: r.Digest.String()}
+	for i := range r.Faults {
+		o.Faults = append(o.Faults, r.Faults[i].Text)
+	}
+	return o
+}
+
+func tallyJSON(t *sim.Tally) tallyObject {
+	return tallyObject{
+		t.OnTime, t.Late, t.Early, t.Again, t.Skipped, t.MaxLate.Milliseconds(), t.MaxEarly.Milliseconds(),
+		t.Held, t.Retried, t.Rerun, t.Died,
+	}
+}

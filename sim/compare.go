@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Compare runs two scenarios and tells what is different in the second one. The
+// errors are those of [Run]. What the runs are expected to come to is left out of
+// account.
+func Compare(first, second Scenario) (*Comparison, error) {
+	first.Expect, second.Expect = nil, nil
+	a, err := newLedger(first)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newLedger(second)
+	if err != nil {
+		return nil, err
+	}
+	c := comparer{a: a, b: b}
+	return c.compare(), nil
+}
+
+// Calm is the scenario without what goes wrong in it, and without what it is
+// expected to come to.
+func (s Scenario) Calm() Scenario {
+	s.Faults, s.Swarm, s.QuietAfter, s.Expect, s.Outcome = nil, Swarm{}, 0, nil, ""
+	return s
+}
+
+// Comparison is what is different in the second of two runs.
+type Comparison struct {
+	First, Second *Result
+	Schedules     []ScheduleComparison // in the second scenario's order, then those of the first alone
+	Effects       []Effect             // in the order of true time
+}
+
+// ScheduleComparison is what became of the boundaries and jobs of one schedule in
+// both runs.
+type ScheduleComparison struct {
+	Name          string
+	First, Second Tally
+	Changed       int64 // boundaries that had another fate in the second run, or fired at another time
+}
+
+// Tally counts the fates of a schedule's boundaries, and the jobs that did not
+// run as they should. Late and early are meant in true time, by more than the
+// second in which a sleeping runner notices a turn of its clock.
+type Tally struct {
+	OnTime, Late, Early, Skipped int64
+	Again                        int64 // fires of boundaries that had fired before
+	MaxLate, MaxEarly            time.Duration
+
+	Held    int64 // how often its row was set aside
+	Retried int64 // attempts that failed before the last one
+	Rerun   int64 // jobs handed out again, since the claim of their worker had lapsed
+	Died    int64
+}
+
+// Effect is something that happened in the second run and not, or otherwise, in
+// the first: boundaries of a schedule with another fate, or events of a kind.
+// Alike ones that one fault led to are one effect.
+type Effect struct {
+	Fault   int // of the second scenario, from 1: the one that led to it; 0: none
+	Kind    EventKind
+	Process int // 0: the store, or the operator
+
+	// Of boundaries, whose Kind is [EventFired], [EventSkipped] or, of those that
+	// had a fate in the first run alone, 0.
+	Schedule     string
+	Fate         Fate
+	First, Last  time.Time
+	MinBy, MaxBy time.Duration // how late they fired, in true time; of early ones how early
+	ByClock      bool          // and it was since the store's clock was wrong
+
+	Count    int64
+	From, To time.Time // true time
+	Op       string
+	Reason   string
+	Event    int64 // the first of them, of the second run
+	Note           // the rule that decided it, if one did, and what it says
+}
+
+// comparer compares the ledgers of two runs.
+type comparer struct {
+	a, b    *ledger
+	effects []Effect
+	at      map[effectKey]int
+}
+
+// effectKey is what effects have in common that are told as one.
+type effectKey struct {
+	fault, process   int
+	kind             EventKind
+	schedule         string
+	fate             Fate
+	byClock          bool
+	op, reason, rule string
+}
+
+func (e *Effect) key() effectKey {
+	return effectKey{e.Fault, e.Process, e.Kind, e.Schedule, e.Fate, e.ByClock, e.Op, e.Reason, e.Rule}
+}
+
+func (c *comparer) compare() *Comparison {
+	r := &Comparison{First: c.a.result, Second: c.b.result}
+	c.at = map[effectKey]int{}
+	for i := range c.b.pages {
+		p := &c.b.pages[i]
+		was := c.a.page(p.schedule.Name)
+		s := ScheduleComparison{Name: p.schedule.Name, Second: p.tally}
+		if was != nil {
+			s.First = was.tally
+		} else {
+			was = &page{}
+		}
+		s.Changed = c.boundaries(was, p)
+		r.Schedules = append(r.Schedules, s)
+	}
+	for i := range c.a.pages {
+		if p := &c.a.pages[i]; c.b.page(p.schedule.Name) == nil {
+			gone := page{schedule: p.schedule}
+			r.Schedules = append(r.Schedules, ScheduleComparison{Name: p.schedule.Name, First: p.tally, Changed: c.boundaries(p, &gone)})
+		}
+	}
+	for i := range c.b.events {
+		e := c.b.events[i]
+		if j, ok := c.a.at[e.key()]; ok {
+			e.Count -= c.a.events[j].Count
+		}
+		if e.Count > 0 {
+			c.add(e)
+		}
+	}
+	slices.SortStableFunc(c.effects, func(a, b Effect) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Event, b.Event))
+	})
+	r.Effects = c.effects
+	return r
+}
+
+// add adds an effect to the one that is alike, if there is one.
+func (c *comparer) add(e Effect) { merge(&c.effects, c.at, e) }
+
+func merge(list *[]Effect, at map[effectKey]int, e Effect) {
+	i, ok := at[e.key()]
+	if !ok {
+		at[e.key()] = len(*list)
+		*list = append(*list, e)
+		return
+	}
+	o := &(*list)[i]
+	o.Count += e.Count
+	o.To = later(o.To, e.To)
+	o.Last = later(o.Last, e.Last)
+	if e.First.Before(o.First) {
+		o.First = e.First
+	}
+	o.MinBy, o.MaxBy = min(o.MinBy, e.MinBy), max(o.MaxBy, e.MaxBy)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// boundaries compares what became of a schedule's boundaries, and answers how
+// many are different.
+func (c *comparer) boundaries(was, is *page) (changed int64) {
+	slices.SortStableFunc(was.runs, func(a, b fateRun) int { return cmp.Compare(a.first, b.first) })
+	slices.SortStableFunc(is.runs, func(a, b fateRun) int { return cmp.Compare(a.first, b.first) })
+	a, b := cursor{runs: was.runs}, cursor{runs: is.runs}
+	for a.more() || b.more() {
+		switch {
+		case !b.more() || a.more() && a.next() < b.next():
+			n := a.before(&b)
+			changed += n
+			c.gone(is, a.take(n))
+		case !a.more() || b.next() < a.next():
+			n := b.before(&a)
+			changed += n
+			c.came(is, b.take(n))
+		default:
+			n := a.beside(&b)
+			if old, new := a.take(n), b.take(n); !old.like(&new) {
+				changed += n
+				c.came(is, new)
+			}
+		}
+	}
+	for i := range is.again {
+		r := &is.again[i]
+		if !slices.ContainsFunc(was.again, func(o fateRun) bool { return o.first == r.first && o.count == r.count && o.like(r) }) {
+			changed += r.count
+			c.came(is, *r)
+		}
+	}
+	return changed
+}
+
+// came adds what became of boundaries.
+func (c *comparer) came(p *page, r fateRun) {
+	e := Effect{
+		Fault: r.fault, Kind: EventFired, Schedule: p.schedule.Name, Fate: r.fate, ByClock: r.byClock,
+		First: timeOf(r.first), Last: timeOf(r.at(r.count - 1)), Count: r.count,
+		From: timeOf(r.firedAt(0)), To: timeOf(r.firedAt(r.count - 1)), Reason: r.reason, Event: r.event,
+	}
+	if r.fate == Skipped {
+		e.Kind = EventSkipped
+	}
+	by, last := r.by(0), r.by(r.count-1)
+	if r.fate == FiredEarly {
+		by, last = -by, -last
+	}
+	if r.fate == CaughtUp || r.fate == FiredEarly || r.fate == FiredAgain {
+		e.MinBy, e.MaxBy = min(by, last), max(by, last)
+	}
+	if e.Note = c.b.why(p.schedule, &r); r.fate == Fired {
+		b := c.b.blowOf(p, e.Last)
+		e.Fault, e.Note = b.fault, whyNever(b.kind)
+	}
+	c.add(e)
+}
+
+// gone adds boundaries that had a fate in the first run alone.
+func (c *comparer) gone(p *page, r fateRun) {
+	first, last := timeOf(r.first), timeOf(r.at(r.count-1))
+	b := c.b.blowOf(p, last)
+	e := Effect{
+		Fault: b.fault, Schedule: p.schedule.Name, Fate: NeverCame, First: first, Last: last, Count: r.count,
+		From: first, To: last,
+	}
+	if b.kind != 0 {
+		e.Reason = b.kind.String()
+	}
+	e.Note = whyNever(b.kind)
+	c.add(e)
+}

@@ -1,0 +1,305 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Headline says in a sentence or two what matters most.
+func (c *Comparison) Headline() string {
+	var fates [len(fateWords)]Effect
+	var silent Effect
+	for _, e := range c.Effects {
+		switch {
+		case e.Boundaries():
+			sum := &fates[e.Fate]
+			sum.Count += e.Count
+			sum.MaxBy = max(sum.MaxBy, e.MaxBy)
+		case e.Kind == EventClockTurned && e.Schedule != "" && e.MaxBy > silent.MaxBy:
+			silent = e
+		}
+	}
+	var parts []string
+	part := func(n int64, one, many string, by time.Duration) {
+		switch {
+		case n > 0 && by > 0:
+			parts = append(parts, counted(n, one+", by "+formatDuration(by), many+", by up to "+formatDuration(by)))
+		case n > 0:
+			parts = append(parts, counted(n, one, many))
+		}
+	}
+	part(fates[Skipped].Count+fates[NeverCame].Count, "never fires", "never fire", 0)
+	part(fates[CaughtUp].Count, "fires late", "fire late", fates[CaughtUp].MaxBy)
+	part(fates[FiredEarly].Count, "fires early", "fire early", fates[FiredEarly].MaxBy)
+	part(fates[FiredAgain].Count, "fires a second time", "fire a second time", 0)
+	part(fates[Fired].Count, "other fires instead", "others fire instead", 0)
+	if len(parts) > 0 { // they are boundaries
+		n, rest, _ := strings.Cut(parts[0], " ")
+		parts[0] = n + pick(n == "1", " boundary ", " boundaries ") + rest
+	}
+	affected, died := 0, int64(0)
+	for i := range c.Schedules {
+		s := &c.Schedules[i]
+		more := max(s.Second.Died-s.First.Died, 0)
+		if died += more; s.Changed > 0 || more > 0 {
+			affected++
+		}
+	}
+	part(died, "job dies", "jobs die", 0)
+	var text string
+	if len(c.Second.Failures) > len(c.First.Failures) {
+		text = "The engine breaks a rule that holds whatever happens (" + c.Second.Failures[0].Invariant + "). "
+	}
+	switch n := len(parts); {
+	case n > 1:
+		parts[n-2] += pick(strings.Contains(parts[n-2], ","), ", and ", " and ") + parts[n-1]
+		fallthrough
+	case n == 1:
+		text += strings.Join(parts[:max(n-1, 1)], ", ")
+		if silent.MaxBy > 0 {
+			text += "; then " + silent.Schedule + " does not fire for " + formatDuration(silent.MaxBy)
+		}
+		if of := len(c.Schedules); of > 1 {
+			text += fmt.Sprintf("; %d of %d schedules %s affected", affected, of, pick(affected == 1, "is", "are"))
+		}
+		return text + "."
+	case len(c.Effects) == 0:
+		return text + "Nothing changes."
+	default:
+		return text + "No boundary notices: each has the same fate at the same time in both runs."
+	}
+}
+
+// Boundaries reports whether the effect is what became of boundaries.
+func (e *Effect) Boundaries() bool {
+	return e.Kind == 0 || e.Kind == EventFired || e.Kind == EventSkipped
+}
+
+// why says which rule decided what became of boundaries.
+func (l *ledger) why(s *Schedule, r *fateRun) Note {
+	switch r.fate {
+	case CaughtUp:
+		switch {
+		case r.reason != "":
+			return Note{"Q5", "its schedule was set aside for a minute at a time, kept its boundaries, and fired them when it could run again"}
+		case r.byClock:
+			return Note{"K1", "schedules follow the store's clock, which was behind: nothing is due before that clock says so"}
+		}
+		return whyCaughtUp(s.CatchUp, s.window(l.scenario))
+	case FiredEarly:
+		return Note{"K1", "schedules follow the store's clock, which was ahead: what it showed as due fired, and does not fire again when the time really comes"}
+	case FiredAgain:
+		if r.reason == EventRepaired.String() {
+			return Note{"T11", "clock-repair=rearm takes back what fired by a clock that was ahead, so it fires again at its right time"}
+		}
+		return Note{"D4", "the restart began from an older state, which did not know that these had fired"}
+	case Skipped:
+		if r.reason == "pause" {
+			return Note{"S7", "the schedule was paused; what was missed meanwhile is dropped when it is resumed"}
+		}
+		return whySkipped(r.reason, s.CatchUp, s.window(l.scenario))
+	default:
+		return Note{}
+	}
+}
+
+// whyNever says why boundaries never came, after an event of that kind.
+func whyNever(blow EventKind) Note {
+	switch blow {
+	case EventStoreOpened, EventRegistered:
+		return Note{"S5", "the schedule began anew and counts its boundaries from then on"}
+	case EventRemoved:
+		return Note{"S6", "the schedule was removed"}
+	case EventPaused:
+		return Note{"S7", "the schedule was paused, and not resumed by the end of the run"}
+	case EventClockTurned:
+		return Note{"K1", "by the store's clock they were not due before the run ended"}
+	case EventHeld, EventTampered, EventQueueFull:
+		return Note{"Q3", "the schedule could not be run and was set aside, with its boundaries kept, until the run ended"}
+	case EventProcessStopped, EventProcessPaused, EventRunnerEnded:
+		return Note{"L1", "nothing fires while nobody runs the schedules, and nobody did until the run ended"}
+	default:
+		return Note{}
+	}
+}
+
+// whyEvent says which rule is behind events of the kind.
+func whyEvent(kind EventKind) Note {
+	switch kind {
+	case EventLeaseGranted:
+		return Note{"LK1", "only the process that holds the lease runs the schedules; another one may take it when it has run out or was given back"}
+	case EventTickRefused:
+		return Note{"L6", "a write whose lease has run out is refused as a whole, so that nothing fires twice"}
+	case EventRunnerEnded:
+		return Note{"L3", "a process that lost the lead to another, or whose store kept failing, stops running schedules unless it stands by (standby=yes)"}
+	case EventCallLost:
+		return Note{"R1", "a call that failed is made again; when nobody knows whether it was done, doing it twice does no harm"}
+	case EventHeld, EventQueueFull:
+		return Note{"Q3", "a schedule that cannot be run is set aside for a minute, and its boundaries are kept"}
+	case EventStale:
+		return Note{"T3", "a schedule that was changed between read and write is read again before it fires"}
+	case EventRepaired:
+		return Note{"T11", "what a clock that was ahead had set is taken back (clock-repair=rearm)"}
+	case EventHandlerCut:
+		return Note{"QU3", "a job whose worker is gone is handed out again when its claim has run out"}
+	case EventJobRetried:
+		return Note{"QU6", "a job whose handler failed is tried again after a growing wait"}
+	case EventJobDied:
+		return Note{"QU5", "a job that used up its attempts, or expired, is put aside as dead"}
+	case EventClaimLost:
+		return Note{"QU4", "a worker that comes too late changes nothing: the job belongs to another one by then"}
+	default:
+		return Note{}
+	}
+}
+
+// Text says in words what happened, without the name of the schedule or process.
+func (e *Effect) Text() string {
+	if e.Boundaries() {
+		return e.ofBoundaries()
+	}
+	switch e.Kind {
+	case EventProcessStopped:
+		if e.Reason == "crash" {
+			return e.times("crashes")
+		}
+		return e.times("goes away")
+	case EventProcessStarted:
+		return e.times("is back")
+	case EventProcessPaused:
+		return e.times("stands still")
+	case EventStoreOpened:
+		return "the store opens, " + map[string]string{
+			"journal": "with everything it had", "snapshot": "with the state of its last snapshot", "empty": "empty",
+		}[e.Reason]
+	case EventClockTurned:
+		if e.Schedule != "" {
+			return "does not fire for " + formatDuration(e.MaxBy)
+		}
+		return e.times("the clock is " + e.Reason)
+	case EventLeaseGranted:
+		return e.times("takes the lead")
+	case EventRunnerEnded:
+		return e.times("gives up, and runs no schedules until it starts again")
+	case EventCallLost:
+		if e.Reason == "reply" {
+			return e.times("a call (" + e.Op + ") fails although it was done")
+		}
+		return e.times("a call (" + e.Op + ") fails")
+	case EventCallDelayed:
+		return e.times("a call ("+e.Op+") takes long") + ", up to " + formatDuration(e.MaxBy)
+	case EventTickRefused:
+		return e.times("a write comes too late and is refused")
+	case EventHeld:
+		return e.times("is set aside for a minute")
+	case EventStale:
+		return e.times("has changed since it was read, and is read again")
+	case EventQueueFull:
+		return e.times("has to wait, its queue is full")
+	case EventRepaired:
+		return e.times("goes back to its right time")
+	case EventPaused:
+		return e.times("is paused")
+	case EventResumed:
+		return e.times("is resumed")
+	case EventRemoved:
+		return e.times("is removed")
+	case EventTampered:
+		return e.times("its row is changed behind the engine's back")
+	case EventHandlerCut:
+		if e.Reason == "stop" {
+			return counted(e.Count, "job is", "jobs are") + " cut off in the middle"
+		}
+		return counted(e.Count, "job is", "jobs are") + " given up, the claim was lost"
+	case EventJobRetried:
+		return counted(e.Count, "attempt fails and is", "attempts fail and are") + " made again"
+	case EventJobDied:
+		return counted(e.Count, "job dies", "jobs die") + map[string]string{
+			deathWords[failed]:  " after the last attempt has failed",
+			deathWords[lapsed]:  " since nobody finished the last attempt in time",
+			deathWords[expired]: " before anybody ran it",
+		}[e.Reason]
+	case EventClaimLost:
+		return e.times("a late answer of a worker is refused")
+	case EventViolated:
+		return e.times("a rule is broken: " + e.Reason)
+	default:
+		return e.times(e.Kind.String())
+	}
+}
+
+func (e *Effect) times(text string) string {
+	if e.Count > 1 {
+		return fmt.Sprintf("%s, %d times", text, e.Count)
+	}
+	return text
+}
+
+// ofBoundaries says what became of boundaries.
+func (e *Effect) ofBoundaries() string {
+	which := "the boundary of " + clockText(e.First, e.From)
+	one := e.Count == 1
+	if !one {
+		which = fmt.Sprintf("%d boundaries, %s to %s,", e.Count, clockText(e.First, e.From), clockText(e.Last, e.First))
+	}
+	by := formatDuration(e.MaxBy)
+	if e.MinBy != e.MaxBy {
+		by = formatDuration(e.MinBy) + " to " + by
+	}
+	switch e.Fate {
+	case Fired:
+		return which + pick(one, " fires", " fire") + " on time"
+	case CaughtUp:
+		if !one && e.From.Equal(e.To) {
+			return which + " fire all at once, " + by + " late"
+		}
+		return which + pick(one, " fires ", " fire ") + by + " late"
+	case FiredEarly:
+		if !one && e.From.Equal(e.To) {
+			return which + " fire all at once, " + by + " early"
+		}
+		return which + pick(one, " fires ", " fire ") + by + " early"
+	case FiredAgain:
+		return which + pick(one, " fires", " fire") + " a second time"
+	case Skipped:
+		return which + pick(one, " is", " are") + " skipped and never fire" + pick(one, "s", "")
+	default:
+		return which + " never come" + pick(one, "s", "")
+	}
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// offBy says by how much a clock is wrong.
+func offBy(by time.Duration) string {
+	switch {
+	case by > 0:
+		return formatDuration(by) + " ahead"
+	case by < 0:
+		return formatDuration(-by) + " behind"
+	default:
+		return "right again"
+	}
+}
+
+// clockText is an instant for people, without the date if that is the one of
+// before.
+func clockText(t, before time.Time) string {
+	if t.Format(time.DateOnly) == before.Format(time.DateOnly) {
+		return t.Format("15:04:05.999")
+	}
+	return t.Format("2006-01-02 15:04:05.999")
+}
