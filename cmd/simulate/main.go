@@ -6,6 +6,7 @@
 //	simulate sweep FILE      run it with many seeds and judge them together
 //	simulate merge PART…     join the parts of a sweep
 //	simulate shrink FILE     make one that fails as small as it can be
+//	simulate replay FILE     run a recorded one again, and say where it differs
 //	simulate explain SPEC    what one schedule does through an outage
 //
 // The exit code is that of the verdict:
@@ -111,7 +112,7 @@ boundary, which is an instant at which a schedule is due.
 		{"Begin:", []*cobra.Command{newNew()}},
 		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newExplain()}},
 		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
-		{"Shrink and keep:", []*cobra.Command{newShrink()}},
+		{"Shrink and keep:", []*cobra.Command{newShrink(), newReplay()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, cmd := range g.commands {

@@ -90,7 +90,7 @@ func (c *shrinkCommand) run(ctx context.Context, path string) error {
 	}
 	done := shrunk{so, s, path}
 	if c.output != "" {
-		if err := os.WriteFile(c.output, []byte(done.text()), 0o666); err != nil {
+		if err := writeFile(c.output, done.text()); err != nil {
 			return err
 		}
 	}
