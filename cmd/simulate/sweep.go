@@ -36,10 +36,14 @@ what was done is kept in a file, every ten seconds and at the end, and the same
 command goes on from there. With --shard 3/64 the seeds are the third of 64 parts
 of --seeds; simulate merge joins what the shards have kept in their files.
 
+With --out each distinct failure is written as a scenario file, shrunk as far as
+500 runs go, and the command that replays it is printed.
+
 ` + exitCodes + unfinishedCode,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
   simulate sweep --seeds 1..10000 --swarm "faults=8..60" examples/scenarios/all-outages.sim
   simulate sweep --swarm "faults=1..8 kinds=clock,process,-crash" --fail-fast my.sim
+  simulate sweep my.sim --out finds
   simulate sweep my.sim --seeds 1..1000000 --shard 3/64 --state shard-3.json`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
@@ -53,6 +57,7 @@ of --seeds; simulate merge joins what the shards have kept in their files.
 	cmd.Flags().StringVar(&c.state, "state", "", "keep in this `FILE` what was done, and go on from there")
 	cmd.Flags().Var(&c.jobs, "jobs", "how many runs are made at once")
 	c.addSwarm(cmd)
+	cmd.Flags().StringVar(&c.out, "out", "", "write each distinct failure, shrunk, as a scenario file into this `FOLDER`")
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	return cmd
@@ -63,6 +68,7 @@ type sweepCommand struct {
 	seeds          seeds
 	shard          shard
 	state          string
+	out            string
 	jobs           jobs
 	failFast, json bool
 	stdout, stderr io.Writer
@@ -80,6 +86,11 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	p := &part{file: path, swarmGiven: c.swarm.given, seeds: c.seeds.Seeds, SweepResult: newResult(scenario)}
 	if c.state != "" || c.json {
 		if p.build, err = buildID(); err != nil {
+			return err
+		}
+	}
+	if c.out != "" {
+		if err := os.MkdirAll(c.out, 0o777); err != nil {
 			return err
 		}
 	}
@@ -105,6 +116,11 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	r.wall = time.Since(begin)
 	state.keep(r)
 	bar.stop()
+	if c.out != "" {
+		if err := r.keepFinds(ctx, c.out); err != nil {
+			return err
+		}
+	}
 	r.goOn = []string{c.goOn(r)}
 	if err := r.print(c.stdout, c.json); err != nil {
 		return err

@@ -63,6 +63,7 @@ type failureObject struct {
 	Schedule string      `json:"schedule"`
 	Detail   string      `json:"detail"` // of the first
 	Command  string      `json:"command"`
+	File     string      `json:"file,omitempty"` // in which it is kept, shrunk
 }
 
 type excuseObject struct {
@@ -132,8 +133,12 @@ func newSweepObject(r *sweepReport) *sweepObject {
 			q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled, q.DeadReasons, q.Claims, q.Retried, q.DoneForgotten, q.Lost,
 		},
 	}
-	for _, g := range r.Failures {
-		o.Failures = append(o.Failures, failureObject{g.Verdict, g.What, g.Runs, g.Seeds, g.Schedule, g.Detail, r.again(g.Seeds[0])})
+	for i, g := range r.Failures {
+		file := ""
+		if i < len(r.finds) {
+			file = r.finds[i]
+		}
+		o.Failures = append(o.Failures, failureObject{g.Verdict, g.What, g.Runs, g.Seeds, g.Schedule, g.Detail, r.again(g.Seeds[0]), file})
 	}
 	for _, e := range r.Excuses {
 		o.Excuses = append(o.Excuses, excuseObject{e.Kind, e.Runs, e.Count, e.Seed, e.Text})

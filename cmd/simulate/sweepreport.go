@@ -22,6 +22,7 @@ type sweepReport struct {
 	before int64     // runs that an earlier command made
 	files  int       // that were merged
 	wall   time.Duration
+	finds  []string // files in which the failures are kept, in their order
 
 	failFast bool
 }
@@ -198,7 +199,11 @@ func (r *sweepReport) writeFailures(w io.Writer) {
 		if g.Schedule != "" {
 			detail = "schedule " + g.Schedule + ": " + detail
 		}
-		fmt.Fprintf(w, "  %s\n  %s\n\n", printable(detail), r.again(g.Seeds[0]))
+		fmt.Fprintf(w, "  %s\n  %s\n", printable(detail), r.again(g.Seeds[0]))
+		if i < len(r.finds) {
+			fmt.Fprintf(w, "  simulate replay %s\n", shellWord(r.finds[i]))
+		}
+		fmt.Fprintln(w)
 	}
 }
 
