@@ -48,10 +48,13 @@ var rooms = []room{
 	{"memengine", []string{".", "store", "github.com/tidwall/btree"}},
 	{"sim", []string{".", "memengine", "store", "internal/..."}},
 	{"sim/htmlreport", []string{".", "sim"}},
-	{"cmd/simulate", []string{"sim", "sim/htmlreport", "github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "golang.org/x/term"}},
+	{"sim/guest", []string{"sim", "github.com/tetratelabs/wazero/..."}},
+	{"cmd/simulate", []string{
+		"sim", "sim/htmlreport", "sim/guest", "github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "golang.org/x/term",
+	}},
 	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
-	{"examples/...", []string{".", "eventlog", "memengine", "sim", "store", "github.com/benbjohnson/clock"}},
+	{"examples/...", []string{".", "eventlog", "memengine", "sim", "sim/guest", "store", "github.com/benbjohnson/clock"}},
 }
 
 // light names the rooms that every WebAssembly build of the engine links, and

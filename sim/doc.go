@@ -78,6 +78,9 @@
 // and lost claims come to it in its sleeps. A panic that [Call.Panic] does not make
 // is the verdict handler-crash, with its place.
 //
+// Package sim/guest has whole programs as handlers, compiled to WebAssembly, as has
+// the command with simulate run --guest report=report.wasm.
+//
 // # Scenario files
 //
 // A scenario is one text file. It can be written by hand, and is what a failed

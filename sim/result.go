@@ -50,6 +50,8 @@ type ScheduleResult struct {
 	MaxLate   time.Duration
 	FirstFire time.Time // zero: none
 	LastFire  time.Time
+
+	LastError string // of its handler in Go, when it failed last
 }
 
 // QueueResult is what a queue came to, by the store's own counters: what a

@@ -222,11 +222,14 @@ func (w *worker) proceed() {
 // worse one. Of the crashes of a schedule's handler the first is a failure.
 func (w *worker) judge(c *Call) {
 	world, s := w.node.w, w.node.w.truth.named[w.job.Schedule]
+	if c.err == nil {
+		return
+	}
+	s.lastError = textOf(c.err)
 	detail := func() string {
-		return fmt.Sprintf("%s, attempt %d: %s", jobOf(store.Instant(w.job.Boundary.UnixMilli())), w.job.Attempt, textOf(c.err))
+		return fmt.Sprintf("%s, attempt %d: %s", jobOf(store.Instant(w.job.Boundary.UnixMilli())), w.job.Attempt, s.lastError)
 	}
 	switch {
-	case c.err == nil:
 	case errors.Is(c.err, ErrBudget):
 		world.note(Budget, "handler budget", s.scenario.Name, detail())
 		w.ends, world.broken = panics, true
@@ -238,7 +241,7 @@ func (w *worker) judge(c *Call) {
 	case c.err == errMeant:
 		w.ends = panics
 	case w.ends == succeeds:
-		w.ends, w.reason = fails, handlerError(textOf(c.err))
+		w.ends, w.reason = fails, handlerError(s.lastError)
 	}
 }
 

@@ -41,7 +41,8 @@ type trueSchedule struct {
 	firedAgain, firedByRepair int64
 	left, forgotten           int64
 
-	crashed bool // its handler in Go has, in this run
+	crashed   bool   // its handler in Go has, in this run
+	lastError string // of that handler
 }
 
 // fates is what has to become of the boundaries that a tick meets: so many
@@ -197,7 +198,7 @@ func (s *trueSchedule) result() ScheduleResult {
 		Boundaries: s.fired + skips, Fired: s.fired, Skipped: skips,
 		SkipReasons: map[string]int64{}, Quarantined: s.quarantined, FiredAgain: s.firedAgain, FiredByRepair: s.firedByRepair,
 		Left: s.left, Forgotten: s.forgotten,
-		MaxLate: time.Duration(s.maxLateMS) * time.Millisecond,
+		MaxLate: time.Duration(s.maxLateMS) * time.Millisecond, LastError: s.lastError,
 	}
 	if s.fired > 0 {
 		r.FirstFire, r.LastFire = timeOf(s.firstFire), timeOf(s.lastFire)

@@ -61,6 +61,7 @@ type scheduleObject struct {
 	MaxLateMS   int64            `json:"max_late_ms"`
 	FirstFireAt *string          `json:"first_fire_at"`
 	LastFireAt  *string          `json:"last_fire_at"`
+	LastError   string           `json:"last_error,omitempty"`
 }
 
 type queueObject struct {
@@ -143,7 +144,7 @@ func runJSON(r *report) runObject {
 	for _, s := range r.Schedules {
 		o.Schedules = append(o.Schedules, scheduleObject{
 			s.Name, s.Spec, s.Queue, policies[s.Name].String(), s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined,
-			s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(), instantOrNull(s.FirstFire), instantOrNull(s.LastFire),
+			s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(), instantOrNull(s.FirstFire), instantOrNull(s.LastFire), s.LastError,
 		})
 	}
 	for _, q := range r.Queues {

@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"mask":  mask,
+			"guest": writeGuest,
 		},
 	})
 }
@@ -48,6 +49,13 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if code != want {
 		ts.Fatalf("exit code %d, want %d", code, want)
 	}
+}
+
+// writeGuest writes a program for WASI that ends at once: guest FILE
+func writeGuest(ts *testscript.TestScript, _ bool, args []string) {
+	wasm := "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" +
+		"\x07\x13\x02\x06_start\x00\x00\x06memory\x02\x00" + "\x0a\x04\x01\x02\x00\x0b"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(wasm), 0o666))
 }
 
 // mask writes the standard output without what differs from machine to

@@ -33,7 +33,7 @@ const (
 	outcomeNone     outcome = "none"         // there is none
 	outcomeSame     outcome = "same"         // the run came to it
 	outcomeDiffers  outcome = "differs"      // it did not
-	outcomeIgnored  outcome = "not compared" // because of another seed
+	outcomeIgnored  outcome = "not compared" // because of another seed, or of other handlers
 	outcomeRecorded outcome = "recorded"     // anew
 )
 
@@ -124,6 +124,9 @@ func (r *report) writeSchedules(w io.Writer) {
 			counted{s.FiredAgain + s.FiredByRepair, "fired again"}, counted{s.Forgotten, "forgotten"}, counted{s.Left, "left"},
 		); also != "" {
 			more = append(more, name+": "+also)
+		}
+		if s.LastError != "" {
+			more = append(more, name+": the last error of its handler: "+printable(s.LastError))
 		}
 		total.Boundaries += s.Boundaries
 		total.Fired += s.Fired
@@ -240,7 +243,7 @@ func (r *report) judgement() []string {
 			"  recorded  "+d.was,
 			"  now       "+d.is)
 	case r.outcome == outcomeIgnored:
-		list = append(list, "not compared with the recorded outcome, which is that of the file's own seed")
+		list = append(list, "not compared with the recorded outcome, which is that of the file's own seed and handlers")
 	case r.outcome == outcomeRecorded && r.verdict == sim.Pass:
 		list = append(list, "recorded the outcome in "+r.file)
 	case r.outcome == outcomeRecorded:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,19 +35,31 @@ it: a difference is an expectation that was not met. With --rewrite the outcome
 is recorded anew, and what stands above it is left as it is. With --seed nothing
 is compared, since the recorded outcome is that of the file's own seed.
 
+With --guest a program of your own runs each job, in the place of what the file
+says of its handler: one for WASI preview 1, as GOOS=wasip1 GOARCH=wasm go build
+makes it. It has the job's payload on standard input, its name, attempt and so on
+in the environment as TICKONCE_SCHEDULE, TICKONCE_ATTEMPT, and simulated time: a
+sleep takes none of yours. With the exit code 0 the job is done, with another one it
+is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
+
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
   simulate run --seed 7 --json examples/scenarios/database-failover.sim
-  simulate run --seed 7 --print examples/scenarios/interleavings.sim >seed-7.sim`,
+  simulate run --seed 7 --print examples/scenarios/interleavings.sim >seed-7.sim
+  simulate run --guest report=report.wasm my.sim`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
-			return c.run(args[0])
+			return c.run(cmd.Context(), args[0])
 		},
 	}
 	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's; the recorded outcome is not compared")
 	c.addSwarm(cmd)
+	cmd.Flags().Var(&c.guests, "guest", "a program compiled to WebAssembly as the handler of a schedule, or without a name of all others")
+	if err := cmd.MarkFlagFilename("guest", "wasm"); err != nil {
+		panic(err)
+	}
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")
@@ -57,12 +70,13 @@ is compared, since the recorded outcome is that of the file's own seed.
 type runCommand struct {
 	input
 	seed                 seed
+	guests               guests
 	json, rewrite, print bool
 	html                 string // where to, or ""
 	stdout               io.Writer
 }
 
-func (c *runCommand) run(path string) error {
+func (c *runCommand) run(ctx context.Context, path string) error {
 	if c.rewrite && c.seed.given {
 		return fmt.Errorf("--rewrite and --seed exclude each other, since a recorded outcome is that of the file's own seed: "+
 			"write engine seed=%d into the file", c.seed.n)
@@ -72,6 +86,9 @@ func (c *runCommand) run(path string) error {
 	}
 	if c.rewrite && c.swarm.given {
 		return errors.New("--rewrite and --swarm exclude each other, since a recorded outcome is that of the file's own faults")
+	}
+	if c.rewrite && c.guests != nil {
+		return errors.New("--rewrite and --guest exclude each other, since a recorded outcome is that of the file's own handlers")
 	}
 	scenario, text, err := c.scenario(path)
 	if err != nil {
@@ -88,6 +105,13 @@ func (c *runCommand) run(path string) error {
 	if c.print {
 		_, err = io.WriteString(c.stdout, scenario.String())
 		return err
+	}
+	if c.guests != nil {
+		programs, err := c.guests.handle(ctx, &scenario)
+		if err != nil {
+			return err
+		}
+		defer programs.Close()
 	}
 	var recorder *htmlreport.Recorder
 	if c.html != "" && scenario.Swarm != (sim.Swarm{}) {
@@ -114,7 +138,7 @@ func (c *runCommand) run(path string) error {
 			}
 		}
 		r.outcome = outcomeRecorded
-	case c.seed.given && scenario.Outcome != "":
+	case (c.seed.given || c.guests != nil) && scenario.Outcome != "":
 		r.outcome = outcomeIgnored
 	default:
 		r.compare(text)

@@ -18,7 +18,7 @@
 //     TICKONCE_JOB, TICKONCE_SCHEDULE, TICKONCE_QUEUE, TICKONCE_BOUNDARY and
 //     TICKONCE_DEADLINE (RFC 3339, in UTC), TICKONCE_ATTEMPT (from 1),
 //     TICKONCE_MAX_ATTEMPTS, TICKONCE_PRIORITY and TICKONCE_LAST_ERROR;
-//   - one argument, the module's name; no files, and no network.
+//   - one argument, the name of its file; no files, and no network.
 //
 // The wall clock is the one of its process, as [sim.Call.Now] has it; the
 // monotonic one goes by the true time. Both stand still while the program
@@ -51,9 +51,8 @@
 // the run is another choice, and the same seed is the same one: a sweep explores
 // these orders, with the toolchain as it is.
 //
-// The rest is no matter of chance there, so no seed changes it: goroutines begin in
-// the order of their go statements, and those that sleep until the same instant wake
-// in an order of the runtime's own. What only a preemption in the middle of a
+// The rest is no matter of chance there, so no seed changes it: in which order
+// goroutines begin, and in which those wake that sleep until the same instant. What only a preemption in the middle of a
 // computation or two threads at once could bring about is not explored at all: data
 // races stay what go test -race is for. To have a program's steps come in another
 // order, let it sleep for random times. Other languages bring their own scheduler,
@@ -67,6 +66,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -109,8 +109,9 @@ type Program struct {
 	module  wazero.CompiledModule
 }
 
-// Compile compiles a module. Its name, that of its file say, is for messages, and
-// its first argument. The error says what the bytes are, and what is expected.
+// Compile compiles a module. Its name, that of its file say, is for messages; its
+// last element is its argument. The error says what the bytes are, and what is
+// expected.
 func Compile(ctx context.Context, name string, wasm []byte, limits Limits) (*Program, error) {
 	return compile(ctx, name, wasm, limits, wazero.NewRuntimeConfig())
 }
@@ -150,7 +151,7 @@ func (p *Program) Handle(call *sim.Call) error {
 	i.watchdog = time.AfterFunc(p.limits.Compute, i.timeOut)
 	defer i.watchdog.Stop()
 	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(i.allocate))
-	module, err := p.runtime.InstantiateModule(ctx, p.module, i.config(p.name))
+	module, err := p.runtime.InstantiateModule(ctx, p.module, i.config(filepath.Base(p.name)))
 	if module != nil {
 		err = errors.Join(err, module.Close(ctx))
 	}
