@@ -245,17 +245,13 @@ type wordValue[T ~uint8] struct {
 }
 
 func (c wordValue[T]) parse(text string) *refusal {
-	known := c.words
-	if known[0] == "" {
-		known = known[1:]
-	}
 	for i, w := range c.words {
 		if w == text && w != "" {
 			*c.v = T(i)
 			return nil
 		}
 	}
-	return unknown(text, known)
+	return unknown(text, c.choices())
 }
 
 func (c wordValue[T]) text() string {
@@ -267,6 +263,11 @@ func (c wordValue[T]) text() string {
 	default:
 		return strconv.Itoa(int(*c.v))
 	}
+}
+
+// choices are the words, but that of what is left out.
+func (c wordValue[T]) choices() []string {
+	return slices.DeleteFunc(slices.Clone(c.words), func(w string) bool { return w == "" })
 }
 
 // yesValue is a switch that is off unless it says yes.

@@ -73,12 +73,10 @@ A duration is a sum of whole numbers with units, the larger unit first: 90s,
 		cmd.Flags().Var(&setting{question: &q, name: f.name, form: f.form}, f.name, f.usage)
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	policies := cobra.FixedCompletions([]string{"all", "latest", "grace", "none"}, cobra.ShellCompDirectiveNoFileComp)
-	for _, name := range []string{"policy", "catch-up"} {
-		if err := cmd.RegisterFlagCompletionFunc(name, policies); err != nil {
-			panic(err)
-		}
+	for _, flag := range []string{"policy", "catch-up"} {
+		completeFlag(cmd, flag, cobra.FixedCompletions([]string{"all", "latest", "grace", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	}
+	completeNothing(cmd, "from", "anchor", "down", "jump", "for")
 	return cmd
 }
 

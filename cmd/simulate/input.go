@@ -29,11 +29,10 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-var completeFile = cobra.FixedCompletions([]string{"sim"}, cobra.ShellCompDirectiveFilterFileExt)
-
 // addSwarm adds the flag --swarm.
 func (c *input) addSwarm(cmd *cobra.Command) {
 	cmd.Flags().Var(&c.swarm, "swarm", "faults drawn from the seed, in the place of the file's own, such as portfolio or \"faults=8..60 kinds=all,-handler\"")
+	completeText(cmd, "swarm", func(_ sim.Scenario, text string) []string { return sim.CompleteSwarm(text) })
 }
 
 // scenario reads the file, and gives it the swarm of the flag, if there is one.

@@ -89,7 +89,10 @@ const exitCodes = `Exit codes:
   6  budget: more than a run may take
   7  handler crash: a handler panicked that was not meant to`
 
+const helpGroup = "Help:"
+
 func newRoot() *cobra.Command {
+	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:   "simulate",
 		Short: "Run schedules in virtual time, through outages",
@@ -97,12 +100,17 @@ func newRoot() *cobra.Command {
 boundary, which is an instant at which a schedule is due.
 
 ` + exitCodes,
-		Example: `  simulate run examples/scenarios/regional-outage.sim
+		Example: `  simulate new -o my.sim
+  simulate run examples/scenarios/regional-outage.sim
   simulate what-if examples/scenarios/calm.sim --fault "down for=10h at=2d"
   simulate sweep examples/scenarios/interleavings.sim --seeds 1..1000
   simulate explain "@every 7s" --down 10m`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Args:                       cobra.ArbitraryArgs,
+		RunE:                       noCommand,
+		DisableFlagsInUseLine:      true,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range []struct {
@@ -113,6 +121,7 @@ boundary, which is an instant at which a schedule is due.
 		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newExplain()}},
 		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
 		{"Shrink and keep:", []*cobra.Command{newShrink(), newReplay()}},
+		{helpGroup, nil},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, cmd := range g.commands {
@@ -120,7 +129,27 @@ boundary, which is an instant at which a schedule is due.
 			root.AddCommand(cmd)
 		}
 	}
+	root.SetHelpCommandGroupID(helpGroup)
+	root.SetCompletionCommandGroupID(helpGroup)
 	return root
+}
+
+// noCommand says what there is, if what came is none of the commands.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return fmt.Errorf("found the command %q, want one of %s%s", args[0], strings.Join(names, ", "), hint)
 }
 
 // flagError says of a bad flag what to write instead.

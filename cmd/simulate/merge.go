@@ -40,6 +40,7 @@ are some, nothing is said of what the scenario expects with sometimes:MARK.
 	}
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the merged part to this `FILE`")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	completeExt(cmd, "output", "json")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ what to try next. It is printed, or written to a file with -o. It has two schedu
 or, with --schedule, those that you give, and an outage that lasts for a quarter of
 the run.`,
 		Example: `  simulate new -o my.sim
-  simulate new --schedule "report=@every 5m" --schedule "backup=@every 6h" -o my.sim
+  simulate new --schedule "report=@every 5m" --schedule "backup=@every 6h" -o mine.sim
   simulate new | simulate run -`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -39,6 +39,8 @@ the run.`,
 	cmd.Flags().StringArrayVar(&c.schedules, "schedule", nil, "a schedule, such as \"report=@every 5m\", instead of the two; may be given several times")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write it to this `FILE`, which must not be there yet")
 	cmd.Flags().BoolVar(&c.force, "force", false, "replace the file of -o, if it is there")
+	completeExt(cmd, "output", "sim")
+	completeNothing(cmd, "schedule")
 	return cmd
 }
 

@@ -47,6 +47,8 @@ Exit codes:
 	cmd.Flags().StringVar(&c.tape, "tape", "", "compare with the tape in this `FILE`")
 	cmd.Flags().StringVar(&c.record, "record", "", "record the run as a tape in this `FILE`")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	completeExt(cmd, "tape", "tape")
+	completeExt(cmd, "record", "tape")
 	return cmd
 }
 

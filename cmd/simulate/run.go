@@ -64,6 +64,8 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
+	completeExt(cmd, "report", "html")
+	completeNothing(cmd, "seed")
 	return cmd
 }
 

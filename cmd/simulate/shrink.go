@@ -42,7 +42,7 @@ Exit codes:
   1  usage, bad input, or nothing to keep
   4  nondeterministic: the same scenario came to something else`,
 		Example: `  simulate shrink --seed 7 --keep sometimes:two-leaders examples/scenarios/interleavings.sim
-  simulate shrink my.sim -o smaller.sim`,
+  simulate shrink failing.sim -o smaller.sim`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +56,9 @@ Exit codes:
 	cmd.Flags().Var(&c.runs, "runs", "how many runs it may take")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the scenario to this `FILE`, and what was done to standard output")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	completeExt(cmd, "output", "sim")
+	completeText(cmd, "keep", sim.Scenario.CompleteExpect)
+	completeNothing(cmd, "seed", "runs")
 	return cmd
 }
 

@@ -60,6 +60,8 @@ With --out each distinct failure is written as a scenario file, shrunk as far as
 	cmd.Flags().StringVar(&c.out, "out", "", "write each distinct failure, shrunk, as a scenario file into this `FOLDER`")
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	completeExt(cmd, "state", "json")
+	completeNothing(cmd, "seeds", "shard", "jobs")
 	return cmd
 }
 

@@ -40,6 +40,7 @@ start, may also stand in a key at= or during=.
 	}
 	cmd.Flags().StringArrayVar(&c.faults, "fault", nil, "what goes wrong, such as \"down for=10h at=2d\"; may be given several times")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	completeText(cmd, "fault", sim.Scenario.CompleteFault)
 	return cmd
 }
 
