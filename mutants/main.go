@@ -34,6 +34,7 @@ func main() {
 const (
 	patchFolder    = "mutants/patches"
 	scenarioFolder = "mutants"
+	portfolio      = "examples/scenarios/portfolio.sim"
 	record         = "docs/MUTANTS.md" // where --write puts the table
 )
 
@@ -94,6 +95,7 @@ func (o *options) run(ctx context.Context, patterns []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	scenarios = append(scenarios, filepath.Join(root, portfolio))
 	c := campaign{
 		suite:    suite{root: root, timeout: o.timeout},
 		simulate: simulator{root: root, scenarios: scenarios, seeds: o.seeds, timeout: o.timeout},

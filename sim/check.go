@@ -78,7 +78,7 @@ var checkedAt = [occasions][]invariant{
 	anAcquisition:     {oneLease, termsRise, keepsLease},
 	aRenewal:          {oneLease},
 	aRelease:          {oneLease},
-	aCommit:           {revGuard},
+	aCommit:           {revGuard, queueBound},
 	aRegistration:     {keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce, asAsked, rightPolicy},
 	aRepair:           {repairs, keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce},
 	aPause:            {pauses},

@@ -21,6 +21,7 @@ const (
 	budgetFull
 	staleMove
 	editMidTick
+	editConflict
 	pauseSkipped
 	leaderChanged
 	twoLeaders
@@ -70,6 +71,7 @@ var catalogue = [marks]struct{ id, about string }{
 	budgetFull:            {"budget-full", "a tick left due schedules to the next one, to stay within its budget"},
 	staleMove:             {"stale-move", "a row was left alone because it had changed since its tick had read it"},
 	editMidTick:           {"edit-mid-tick", "a schedule was edited between the read and the write of a tick"},
+	editConflict:          {"edit-conflict", "an edit was refused because its row had changed since it had read it"},
 	pauseSkipped:          {"pause-skipped", "a resume skipped what came due in the pause"},
 	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},

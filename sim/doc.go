@@ -301,6 +301,7 @@
 //	budget-full               a tick left due schedules to the next one, to stay within its budget
 //	stale-move                a row was left alone because it had changed since its tick had read it
 //	edit-mid-tick             a schedule was edited between the read and the write of a tick
+//	edit-conflict             an edit was refused because its row had changed since it had read it
 //	pause-skipped             a resume skipped what came due in the pause
 //	leader-changed            another runner than the last one took the lead
 //	two-leaders               two runners believed to lead at once

@@ -169,13 +169,16 @@ func (n *node) sends(op faultstore.Op) {
 }
 
 // roundsBefore is how many rounds of others' steps of its instant go before a
-// write of n, which is one of an operation that reads and then writes.
+// write of n, which is one of an operation that reads and then writes. A process
+// still stands at the point of an edit if there is none.
 func (w *world) roundsBefore(n *node) int64 {
 	const most = 3
 	edits := n == w.operator
 	switch {
-	case edits && (!w.queue.shuffle || w.scenario.Faults[w.edits[0]].Point != Anywhere):
-		return 0 // so that a process which stands at the point still does
+	case edits && !w.queue.shuffle:
+		return 0
+	case edits && w.scenario.Faults[w.edits[0]].Point != Anywhere:
+		return w.draws.interleave.choice(2)
 	case w.queue.shuffle:
 		return w.draws.interleave.choice(most + 1)
 	default:

@@ -32,6 +32,9 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	if err == nil && (done.Refusal.Why == store.QueueFull) == room {
 		t.w.fail(queueBound, "", fmt.Sprintf("%d jobs of no schedule: there is room for them: %v; their refusal: %+v", len(b.Inserts), room, done.Refusal))
 	}
+	if err == nil && t.w.acting == t.w.operator {
+		t.w.coverage.sometimes(editConflict, done.Refusal.Why == store.Conflict)
+	}
 	if err != nil || done.Refusal.Why != store.NotRefused {
 		return done, err
 	}
