@@ -146,6 +146,9 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 		r.compare(text)
 	}
 	if recorder != nil {
+		if c.swarm.given {
+			text = "" // which did not run
+		}
 		if err := r.writeHTML(c.html, text, recorder); err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func (c *causes) entry(id int64) int {
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
 		e := &missing[i]
-		text, rule := words(e)
+		text, rule := c.recorder.words(e)
 		entry := entry{T: c.recorder.since(e.At), Kind: kindOf(e), Lane: c.recorder.laneOf(e), Text: text, Rule: rule, Fault: -1, Cause: before}
 		if e.Fault > 0 {
 			entry.Fault = e.Fault - 1

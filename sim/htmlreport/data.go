@@ -21,6 +21,7 @@ type run struct {
 	Processes []*process `json:"processes"`
 	Schedules []schedule `json:"schedules"`
 	Queues    []queue    `json:"queues"`
+	Depth     [][2]int64 `json:"depth"` // of all queues
 	Log       []entry    `json:"log"`
 	Reasons   reasons    `json:"reasons"`
 	Calm      []compared `json:"calm"`
@@ -129,17 +130,24 @@ type schedule struct {
 // how many; the least and the most time that one waited.
 type onTime [5]int64
 
-// fire is one or several boundaries that a tick fired, not on time or again.
+// fire is one or several boundaries that fired, not on time or again: all at
+// once or, spread, each as late or as early as the one before.
 type fire struct {
 	first, step, count, at int64
 	kind                   string // late, early, again
 	process                int
 	term                   int64
 	cause                  int
+	spread                 bool  // over several ticks, evenly or merged
+	since                  int64 // the first of them
 }
 
 func (f fire) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{f.first, f.step, f.count, f.at, f.kind, f.process, f.term, f.cause})
+	row := []any{f.first, f.step, f.count, f.at, f.kind, f.process, f.term, f.cause}
+	if f.spread {
+		row = append(row, f.since)
+	}
+	return json.Marshal(row)
 }
 
 type skip struct {
@@ -158,10 +166,11 @@ type attempt struct {
 	kind     string // failed, dead
 	number   int
 	boundary int64
+	count    int64 // of those that were merged
 }
 
 func (a attempt) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{a.at, a.kind, a.number, a.boundary})
+	return json.Marshal([]any{a.at, a.kind, a.number, a.boundary, a.count})
 }
 
 type hold struct {
@@ -223,6 +232,7 @@ type failure struct {
 	Invariant string `json:"invariant"`
 	Schedule  string `json:"schedule"`
 	Word      string `json:"word"` // for a flag
+	Lane      string `json:"lane"`
 	Title     string `json:"title"`
 	Says      string `json:"says"` // the rule that was broken
 	Detail    string `json:"detail"`

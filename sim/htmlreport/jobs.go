@@ -12,6 +12,7 @@ import (
 // works on.
 type jobs struct {
 	queues   map[string]*waiting
+	all      waiting
 	live     map[int64]*job
 	alarms   []alarm // in the order of time
 	snapshot int64   // how often one is taken; 0: only at the start
@@ -58,14 +59,14 @@ func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
 		q.later(e.Job, j, until+1)
 	case sim.EventJobRetried:
 		s.Failed++
-		s.Tries = append(s.Tries, attempt{now, "failed", e.Attempt, boundary})
+		s.Tries = append(s.Tries, attempt{now, "failed", e.Attempt, boundary, 1})
 		if j != nil {
 			q.work(j, now)
 			q.later(e.Job, j, until)
 		}
 	case sim.EventJobDied:
 		s.Dead++
-		s.Tries = append(s.Tries, attempt{now, "dead", e.Attempt, boundary})
+		s.Tries = append(s.Tries, attempt{now, "dead", e.Attempt, boundary, 1})
 		q.end(e.Job, now)
 	case sim.EventJobDone:
 		q.end(e.Job, now)
@@ -116,17 +117,53 @@ func (q *jobs) end(id, now int64) {
 }
 
 func (q *jobs) step(name string, now, by int64) {
-	w := q.queues[name]
-	if w == nil {
-		w = &waiting{}
-		q.queues[name] = w
+	if q.queues[name] == nil {
+		q.queues[name] = &waiting{}
 	}
+	q.queues[name].step(now, by)
+	q.all.step(now, by)
+}
+
+// step keeps what an instant ends with, if that is another number.
+func (w *waiting) step(now, by int64) {
 	w.n += by
-	if n := len(w.steps); n > 0 && w.steps[n-1][0] == now {
-		w.steps[n-1][1] = w.n
-	} else {
+	n := len(w.steps)
+	if n > 0 && w.steps[n-1][0] == now {
+		n--
+	}
+	w.steps = w.steps[:n]
+	if n == 0 && w.n != 0 || n > 0 && w.steps[n-1][1] != w.n {
 		w.steps = append(w.steps, [2]int64{now, w.n})
 	}
+}
+
+// mostSteps bounds the steps of a queue on the page.
+const mostSteps = 3000
+
+// thinned are the steps or, of too many, for each of equal stretches of the run
+// the highest and the last.
+func (w *waiting) thinned(end int64) [][2]int64 {
+	if w == nil {
+		return [][2]int64{}
+	}
+	if len(w.steps) <= mostSteps {
+		return notNil(w.steps)
+	}
+	var list [][2]int64
+	stretch := end/(mostSteps/2) + 1
+	for i := 0; i < len(w.steps); {
+		top, last := i, i
+		for ; i < len(w.steps) && w.steps[i][0]/stretch == w.steps[last][0]/stretch; i++ {
+			if w.steps[i][1] > w.steps[top][1] {
+				top = i
+			}
+			last = i
+		}
+		if list = append(list, w.steps[top]); top != last {
+			list = append(list, w.steps[last])
+		}
+	}
+	return list
 }
 
 // forget drops the jobs that the store does not know any more.

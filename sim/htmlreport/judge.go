@@ -86,6 +86,9 @@ func lede(d *run) string {
 	if early > 0 {
 		text += fmt.Sprintf(", %s early", number(early))
 	}
+	if skipped == 0 {
+		return text + ", and none was skipped."
+	}
 	return text + fmt.Sprintf(", and %s skipped, each for a stated reason.", wereOr(skipped))
 }
 
@@ -113,7 +116,7 @@ func worst(d *run) part {
 			}
 		}
 		for k, f := range s.Fires {
-			if wait := f.at - f.first; wait > waited {
+			if wait := f.wait(); wait > waited {
 				waited = wait
 				late = part{
 					fmt.Sprintf("Worth a look: %s fired %s late.", s.Name, span(time.Duration(wait)*time.Millisecond)),

@@ -131,15 +131,8 @@ func (r *Recorder) fired(e *sim.Event) {
 		s.addOnTime(boundary, waited)
 		return
 	}
-	if i := len(s.Fires) - 1; i >= 0 {
-		if f := &s.Fires[i]; f.at == r.last && f.kind == kind && f.goesOn(boundary) {
-			f.step = boundary - f.first
-			if f.count > 1 {
-				f.step /= f.count
-			}
-			f.count++
-			return
-		}
+	if i := len(s.Fires) - 1; i >= 0 && s.Fires[i].goesOn(kind, boundary, r.last) {
+		return
 	}
 	lane := r.lane(e.Process)
 	f := fire{first: boundary, count: 1, at: r.last, kind: kind, process: lane, cause: r.causes.of(e)}
@@ -149,10 +142,24 @@ func (r *Recorder) fired(e *sim.Event) {
 	s.Fires = append(s.Fires, f)
 }
 
-// goesOn reports whether the boundary is the next one on the grid of those
-// that fired.
-func (f *fire) goesOn(boundary int64) bool {
-	return boundary > f.first && (f.count == 1 || boundary == f.first+f.step*f.count)
+// goesOn adds a boundary to those that fired before it, if it is the next on
+// their grid and fired with them, or just as late.
+func (f *fire) goesOn(kind string, boundary, at int64) bool {
+	if f.kind != kind || boundary <= f.first || f.count > 1 && boundary != f.last()+f.step {
+		return false
+	}
+	together, alike := at == f.at, at-boundary == f.at-f.last()
+	switch {
+	case f.count == 1 && together, f.count > 1 && !f.spread && together, f.spread && alike:
+	case f.count == 1 && alike:
+		f.spread, f.since = true, f.at
+	default:
+		return false
+	}
+	f.step = (boundary - f.first) / f.count
+	f.count++
+	f.at = at
+	return true
 }
 
 func (s *schedule) addOnTime(boundary, waited int64) {
@@ -182,7 +189,7 @@ func (r *Recorder) tellOfProcess(e *sim.Event) {
 	lane := r.lane(e.Process)
 	p := r.processes[lane]
 	signalled := func(kind string) {
-		text, rule := words(e)
+		text, rule := r.words(e)
 		p.Marks = append(p.Marks, signal{r.last, kind, text, rule, r.causes.of(e)})
 	}
 	switch e.Kind {

@@ -95,7 +95,9 @@ func rows(s *schedule) (n [4]int64) {
 	for _, q := range s.Skips {
 		n[2] += q.count
 	}
-	n[3] = int64(len(s.Tries))
+	for _, a := range s.Tries {
+		n[3] += a.count
+	}
 	return n
 }
 
@@ -127,6 +129,45 @@ func TestAsManyJobsWaitAsArePending(t *testing.T) {
 		depth := d.Queues[i].Depth
 		require.Equal(t, q.Pending, depth[len(depth)-1][1], q.Name)
 	}
+}
+
+// What is merged where it is too much still counts as much, and the first and
+// the worst stay as they are.
+func TestMergedRowsCountAsMuch(t *testing.T) {
+	var s schedule
+	for i := range int64(5000) {
+		s.Fires = append(s.Fires, fire{first: i * 1000, count: 1, at: i*1000 + 2000, kind: "late"})
+		s.Tries = append(s.Tries, attempt{at: i * 1000, kind: "failed", count: 1})
+	}
+	s.Fires[4000].first -= 3_600_000
+	list := []schedule{s}
+	require.Nil(t, merge(list, 10_000))
+	did := merge(list, 1000)
+	require.Equal(t, 10_000, did.Of)
+	require.Equal(t, len(list[0].Fires)+len(list[0].Tries), did.Rows)
+	require.LessOrEqual(t, did.Rows, 1000)
+	require.Equal(t, [4]int64{0, 5000, 0, 5000}, rows(&list[0]))
+	require.Contains(t, list[0].Fires, s.Fires[0])
+	require.Contains(t, list[0].Fires, s.Fires[4000])
+	for i, f := range list[0].Fires {
+		require.LessOrEqual(t, f.first, f.last())
+		require.True(t, i == 0 || f.at >= list[0].Fires[i-1].at)
+	}
+}
+
+// Of too many steps the peaks stay.
+func TestThePeakOfAQueueIsKept(t *testing.T) {
+	var w waiting
+	for i := range int64(10 * mostSteps) {
+		w.step(2*i, 1)
+		w.step(2*i+1, -1)
+	}
+	w.step(100_000, 7)
+	w.step(100_001, -7)
+	list := w.thinned(20 * mostSteps)
+	require.LessOrEqual(t, len(list), mostSteps+2)
+	require.Contains(t, list, [2]int64{100_000, 7})
+	require.Equal(t, w.steps[len(w.steps)-1], list[len(list)-1])
 }
 
 func written(t *testing.T, s sim.Scenario, source Source) string {

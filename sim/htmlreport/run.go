@@ -26,8 +26,8 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	d := &run{
 		Title: title(source), File: source.File, Seed: fmt.Sprint(result.Seed), Digest: result.Digest.String(),
 		Start: r.start.UnixMilli(), Simulated: max(end, 1), Quiet: r.quiet(), Events: result.Events,
-		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
-		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed),
+		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Depth: r.jobs.all.thinned(end), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
+		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed, len(result.Failures) > 0),
 	}
 	d.Unmet = append(d.Unmet, result.Unmet...)
 	for _, e := range result.Excused {
@@ -60,11 +60,10 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	}
 	d.Failures = r.ofFailures(result)
 	d.Calm = compare(calm.figures(calmResult), r.figures(result))
+	d.Merged = merge(d.Schedules, mostRows)
 	d.Verdict = judge(d, result)
 	d.Log = r.causes.log
-	if d.Log == nil {
-		d.Log = []entry{}
-	}
+	d.prune()
 	return d, nil
 }
 
@@ -113,18 +112,25 @@ func title(source Source) string {
 	return sentence
 }
 
-func commands(source Source, seed uint64) []string {
+// commands make the run again; there are none where the scenario is in no file.
+func commands(source Source, seed uint64, failed bool) []string {
 	file := source.File
+	if source.Text == "" {
+		return []string{}
+	}
 	if strings.ContainsFunc(file, func(c rune) bool {
 		return !strings.ContainsRune("-_./", c) && !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
 	}) {
 		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	}
-	return []string{
+	list := []string{
 		fmt.Sprintf("simulate run --seed %d %s", seed, file),
 		fmt.Sprintf("simulate run --seed %d --report report.html %s", seed, file),
-		fmt.Sprintf("simulate sweep --seeds 1..1000 %s", file),
 	}
+	if failed {
+		list = append(list, fmt.Sprintf("simulate shrink --seed %d %s", seed, file))
+	}
+	return append(list, fmt.Sprintf("simulate sweep --seeds 1..1000 %s", file))
 }
 
 func (r *Recorder) ofSchedules(result *sim.Result) []schedule {
@@ -163,10 +169,7 @@ func notNil[T any](list []T) []T {
 func (r *Recorder) ofQueues(result *sim.Result) []queue {
 	list := []queue{}
 	for _, q := range result.Queues {
-		d := queue{Name: q.Name, Done: q.Done, Retried: q.Retried, Dead: q.Dead, Depth: [][2]int64{}}
-		if w := r.jobs.queues[q.Name]; w != nil {
-			d.Depth = w.steps
-		}
+		d := queue{Name: q.Name, Done: q.Done, Retried: q.Retried, Dead: q.Dead, Depth: r.jobs.queues[q.Name].thinned(result.Simulated.Milliseconds())}
 		list = append(list, d)
 	}
 	return list
@@ -177,18 +180,21 @@ func (r *Recorder) ofFailures(result *sim.Result) []failure {
 	for i, f := range result.Failures {
 		d := failure{
 			Key: fmt.Sprintf("violation-%d", i+1), T: r.since(f.At), Invariant: f.Invariant, Schedule: f.Schedule, Detail: f.Detail, Cause: -1,
-			Word: word(f.Invariant), Title: "Broken: " + f.Invariant,
+			Word: word(f.Invariant), Title: "Broken: " + word(f.Invariant),
 		}
 		if f.Schedule != "" {
-			d.Title = f.Schedule + " broke “" + word(f.Invariant) + "”"
+			d.Title += ", by " + f.Schedule
 		}
 		for _, c := range result.Checks {
 			if c.Invariant == f.Invariant {
-				d.Says = "The rule: " + c.About + "."
+				d.Says = c.About
 			}
 		}
 		if i < len(r.failures) {
 			d.Cause = r.failures[i]
+			for at := d.Cause; at >= 0 && d.Lane == ""; at = r.causes.log[at].Cause {
+				d.Lane = r.causes.log[at].Lane
+			}
 		}
 		list = append(list, d)
 	}

@@ -68,13 +68,13 @@ func (r *Recorder) effect(fault int, s *schedule) *effect {
 		switch f.kind {
 		case "late":
 			e.late += f.count
-			e.waited = max(e.waited, f.at-f.first)
+			e.waited = max(e.waited, f.wait())
 		case "early":
 			e.early += f.count
-			e.ahead = max(e.ahead, f.first+f.step*(f.count-1)-f.at)
+			e.ahead = max(e.ahead, f.last()-f.at)
 		default:
 			e.again += f.count
-			e.back = max(e.back, f.at-f.first)
+			e.back = max(e.back, f.wait())
 		}
 	}
 	for _, q := range s.Skips {

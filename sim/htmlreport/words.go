@@ -10,9 +10,9 @@ import (
 )
 
 // words puts an event into words, with the rule behind it.
-func words(e *sim.Event) (text, rule string) {
+func (r *Recorder) words(e *sim.Event) (text, rule string) {
 	who := "The runner"
-	if e.Process > 0 {
+	if e.Process > 0 && !r.single() {
 		who = "Runner " + strconv.Itoa(e.Process)
 	}
 	switch e.Kind {
@@ -35,7 +35,10 @@ func words(e *sim.Event) (text, rule string) {
 		return who + " stood still for " + span(e.Last.Sub(e.At)), ""
 	case sim.EventClockTurned:
 		whose := "The store’s clock"
-		if e.Process > 0 {
+		switch {
+		case r.single():
+			whose = "The clock"
+		case e.Process > 0:
 			whose = who + "’s clock"
 		}
 		return whose + " " + clockSays(e.By, e.Drift), "K1"

@@ -1,6 +1,7 @@
 import { visible } from './dom.js';
 import { MINUTE, clock, duration, exact, number, plural, span, when } from './format.js';
 import { MARKS } from './marks.js';
+import { waited } from './model.js';
 
 const POLICIES = { all: 'all that was missed, at most 64', latest: 'the latest only', grace: 'what is within grace', none: 'nothing' };
 export const REASONS = {
@@ -76,36 +77,39 @@ export function describer(run) {
       };
     },
     fire({ schedule, fire }) {
-      const late = fire.t - fire.first, count = fire.count, name = visible(schedule.name);
-      const title = {
-        fired: `${name} fired on time`, late: `${name} fired ${duration(late)} late`, early: `${name} fired ${duration(late)} early`,
-        caught: `${name} caught up ${number(count)} at once`, burst: `${name} fired ${number(count)} early at once`,
-        again: count > 1 ? `${name} fired ${number(count)} again` : `${name} fired ${clock(at(fire.first))} again`,
-      }[fire.kind];
-      const delay = count > 1 ? `${duration(fire.t - fire.last)} to ${duration(late)}` : duration(late);
+      const late = waited(fire), count = fire.count, name = visible(schedule.name);
+      const many = {
+        late: `${name}: ${number(count)} late, one by one`, early: `${name}: ${number(count)} early, one by one`,
+        caught: `${name} caught up ${number(count)} at once`, burst: `${name} fired ${number(count)} early at once`, again: `${name} fired ${number(count)} again`,
+      };
+      const one = {
+        late: `${name} fired ${duration(late)} late`, early: `${name} fired ${duration(late)} early`, again: `${name} fired ${clock(at(fire.first))} again`,
+      };
+      const title = (count > 1 ? many : one)[fire.kind];
+      const least = fire.t - fire.last, delay = duration(late) === duration(least) ? duration(late) : `${duration(least)} to ${duration(late)}`;
       return {
-        t: fire.t, kind: fire.kind, lane: schedule.id, title, when: when(at(fire.t)),
+        t: fire.t, kind: fire.kind, lane: schedule.id, title, when: between(fire.since, fire.t),
         sub: count > 1 ? `were due ${between(fire.first, fire.last)}` : `was due ${when(at(fire.first))}`,
         span: around(Math.min(fire.first, fire.t), Math.max(fire.last, fire.t), schedule.every * 2),
         facts: [
           [count > 1 ? 'Were due' : 'Was due', between(fire.first, fire.last)], [late < 0 ? 'Early by' : 'Late by', delay],
           ['Fired by', by(fire)], ['If missed', POLICIES[schedule.policy]],
         ],
-        causes: chain(fire.cause),
+        causes: [...chain(fire.cause), { t: fire.t, kind: fire.kind, lane: schedule.id, text: title, rule: count > 1 ? 'T5' : 'T2' }],
       };
     },
     gap({ schedule, gap, boundary }) {
       const one = boundary !== undefined, name = visible(schedule.name);
       const [reason, rule] = REASONS[gap.reason];
+      const title = one ? `${name}: ${clock(at(boundary))} was ${gap.kind}` : `${name}: ${number(gap.count)} ${gap.kind}`;
       return {
-        t: gap.first, kind: gap.kind, lane: schedule.id,
-        title: one ? `${name}: ${clock(at(boundary))} was ${gap.kind}` : `${name}: ${number(gap.count)} ${gap.kind}`,
+        t: gap.first, kind: gap.kind, lane: schedule.id, title,
         when: one ? when(at(boundary)) : between(gap.first, gap.last), sub: reason, span: around(gap.first, Math.max(gap.last, gap.t), schedule.every * 2),
         facts: [
-          ['Why', reason], ['Rule', rule], ['Decided', when(at(gap.t))],
+          ['Why', reason], ['Decided', when(at(gap.t))],
           ['Of a run of', number(gap.count)], ['If missed', POLICIES[schedule.policy]],
         ],
-        causes: chain(gap.cause),
+        causes: [...chain(gap.cause), { t: gap.t, kind: gap.kind, lane: schedule.id, text: `${number(gap.count)} ${gap.kind}: ${reason}`, rule }],
       };
     },
     hold({ schedule, hold }) {
@@ -115,8 +119,9 @@ export function describer(run) {
       };
     },
     tries({ schedule, tries }) {
-      const dead = tries.filter(q => q.kind === 'dead').length, name = visible(schedule.name), [q] = tries;
-      const title = tries.length > 1 ? `${name}: ${plural(tries.length - dead, 'try', 'tries')} failed, ${plural(dead, 'job')} dead`
+      const counted = kind => tries.reduce((n, q) => n + (q.kind === kind ? q.count : 0), 0);
+      const dead = counted('dead'), failed = counted('failed'), name = visible(schedule.name), [q] = tries;
+      const title = dead + failed > 1 ? `${name}: ${plural(failed, 'try', 'tries')} failed, ${plural(dead, 'job')} dead`
         : dead ? `${name}: a job died` : `${name}: try ${q.attempt} failed`;
       return {
         t: q.t, kind: dead ? 'dead' : 'failed', lane: schedule.id, title, when: between(q.t, tries.at(-1).t), span: around(q.t, tries.at(-1).t),
@@ -146,11 +151,10 @@ export function describer(run) {
       return { t: 0, lane: 'depth', title: 'Jobs waiting', when: 'ready, and not yet claimed; all queues', span: [0, run.end], facts: [], causes: [] };
     },
     failure({ failure }) {
-      const schedule = run.schedules.find(s => s.name === failure.schedule);
       return {
-        t: failure.t, kind: 'violation', lane: schedule?.id ?? 'faults', title: failure.title, when: when(at(failure.t)), sub: failure.detail,
+        t: failure.t, kind: 'violation', lane: failure.lane, title: failure.title, when: when(at(failure.t)), sub: failure.detail,
         span: around(failure.t, failure.t, MINUTE),
-        facts: [['Check', failure.invariant], ...(failure.schedule ? [['Schedule', visible(failure.schedule)]] : []), ['Found', exact(at(failure.t))], ['What', failure.detail]],
+        facts: [['Check', failure.invariant], ['It says', failure.says], ...(failure.schedule ? [['Schedule', visible(failure.schedule)]] : []), ['Found', exact(at(failure.t))], ['What', failure.detail]],
         causes: chain(failure.cause),
       };
     },

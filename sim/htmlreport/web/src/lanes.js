@@ -205,14 +205,16 @@ export function drawViolations(view, lanes) {
     if (axis.x(failure.t) < view.left - 2 || axis.x(failure.t) > view.right + 20) continue;
     c.fillStyle = colours.bad;
     c.fillRect(x - 1, 36, 2, view.height - TOP);
-    const lane = lanes.find(l => l.schedule?.name === failure.schedule) || lanes[0];
-    c.beginPath();
-    c.arc(x, lane.middle, 4, 0, 7);
-    c.fill();
-    c.strokeStyle = colours.surface;
-    c.lineWidth = 1.5;
-    c.stroke();
-    view.hit(lane, x - 8, x + 8, { type: 'failure', failure, key: failure.key }, 9);
+    const lane = lanes.find(l => l.id === failure.lane);
+    if (lane) {
+      c.beginPath();
+      c.arc(x, lane.middle, 4, 0, 7);
+      c.fill();
+      c.strokeStyle = colours.surface;
+      c.lineWidth = 1.5;
+      c.stroke();
+      view.hit(lane, x - 8, x + 8, { type: 'failure', failure, key: failure.key }, 9);
+    }
     const label = failure.word, w = width(c, label, 11, 600) + 14;
     const at = x + w > view.width ? x - w + 1 : x - 1;
     if (at < right) continue;

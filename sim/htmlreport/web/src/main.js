@@ -48,10 +48,9 @@ function showFigures() {
 
 function showProblems() {
   const problems = [...run.failures.slice(0, 5).map(f => h('article', { class: 'problem' },
-    h('header', {}, markIcon('violation', 20), h('div', {}, h('h2', {}, f.title), h('p', {}, `${f.invariant}. Found ${span(run.at(f.t), run.at(f.t))}.`)),
+    h('header', {}, markIcon('violation', 20), h('div', {}, h('h2', {}, f.title), h('p', {}, `It says: ${f.says}.`)),
       h('button', { class: 'button', type: 'button', onclick: () => goTo({ type: 'failure', failure: f, key: f.key }) }, 'Show on the timeline')),
-    h('p', { class: 'what' }, visible(f.detail)),
-    f.says ? h('p', { class: 'muted' }, visible(f.says)) : null)),
+    h('p', { class: 'what' }, `${span(run.at(f.t), run.at(f.t))}: ${visible(f.detail)}`))),
   ...(run.failures.length > 5 ? [h('p', { class: 'note' }, `and ${number(run.failures.length - 5)} more; all are on the timeline`)] : []),
   ...(run.unmet.length ? [h('article', { class: 'problem' }, h('header', {}, h('div', {}, h('h2', {}, 'Not as expected'))), h('ul', {}, run.unmet.map(text => h('li', {}, visible(text)))))] : [])];
   $('problems').append(...problems);
@@ -109,6 +108,7 @@ function showLegend() {
   if (run.failures.length) has.add('violation');
   const line = (d, w, colour, width) => svg('svg', { width: w, height: 12, 'aria-hidden': 'true' }, svg('path', { d, fill: 'none', stroke: `var(--${colour})`, 'stroke-width': width, 'stroke-linecap': 'round' }));
   const away = run.processes.flatMap(p => p.away);
+  if (run.merged) $('legend').before(h('p', { class: 'merged' }, `${number(run.merged.of)} marks are drawn as ${number(run.merged.rows)}: what happened within the same minutes is one mark with its count. The trace of the run has all.`));
   $('legend').append(
     ...Object.keys(MARKS).filter(kind => has.has(kind)).map(kind => h('span', {}, kind === 'lease' ? h('i', { class: 'swatch leads' }) : markIcon(kind), MARKS[kind].say)),
     has.has('fired') ? h('span', {}, line('M3 6H23', 26, 'fireline', 5), 'many, merged') : '',

@@ -8,7 +8,6 @@ export function read(data) {
   run.faults.forEach((f, i) => Object.assign(f, { index: i, badge: `F${i + 1}`, key: `F${i + 1}` }));
   run.processes.forEach((p, i) => Object.assign(p, { index: i, id: `process-${i}` }));
   run.schedules.forEach((s, i) => readSchedule(s, i));
-  run.depth = totalDepth(run.queues);
   run.deepest = run.depth.reduce((most, [, n]) => Math.max(most, n), 0);
   run.stretches = stretches(run);
   return run;
@@ -23,10 +22,10 @@ function readSchedule(s, index) {
   s.skips = s.skips.map(([first, step, count, t, reason, cause], i) => ({
     kind: 'skipped', first, step, count, last: first + step * (count - 1), t, reason, cause, key: `${s.id}/skip/${i}`,
   }));
-  s.tries = s.tries.map(([t, kind, attempt, boundary], i) => ({ kind, t, attempt, boundary, key: `${s.id}/try/${i}` }));
+  s.tries = s.tries.map(([t, kind, attempt, boundary, count], i) => ({ kind, t, attempt, boundary, count, key: `${s.id}/try/${i}` }));
   s.holds = s.holds.map(([t, reason, cause], i) => ({ kind: 'held', t, reason, cause, key: `${s.id}/held/${i}` }));
-  s.fires = group(s.fires.map(([first, step, count, t, kind, process, term, cause], i) => ({
-    kind, first, step, count, last: first + step * (count - 1), t, process, term, cause, key: `${s.id}/fire/${i}`,
+  s.fires = group(s.fires.map(([first, step, count, t, kind, process, term, cause, since], i) => ({
+    kind, first, step, count, last: first + step * (count - 1), t, process, term, cause, since, key: `${s.id}/fire/${i}`,
   })));
 }
 
@@ -34,20 +33,13 @@ function readSchedule(s, index) {
 const STACKS = { late: 'caught', early: 'burst' };
 
 // group makes one of the fires that a tick made of several boundaries.
-const group = fires => fires.map(f => ({ ...f, kind: f.count > 1 ? STACKS[f.kind] || f.kind : f.kind }));
+// Those that are spread over time fired one by one, each as late as the others.
+const group = fires => fires.map(f => ({
+  ...f, spread: f.since !== undefined, since: f.since ?? f.t, kind: f.count > 1 && f.since === undefined ? STACKS[f.kind] || f.kind : f.kind,
+}));
 
-// totalDepth adds the steps of all queues.
-function totalDepth(queues) {
-  const changes = queues.flatMap(q => q.depth.map(([t, n], i) => [t, n - (i ? q.depth[i - 1][1] : 0)])).sort((a, b) => a[0] - b[0]);
-  const steps = [];
-  let n = 0;
-  for (const [t, by] of changes) {
-    n += by;
-    if (steps.length && steps.at(-1)[0] === t) steps.at(-1)[1] = n;
-    else steps.push([t, n]);
-  }
-  return steps;
-}
+// waited is how long the first boundary of a fire waited.
+export const waited = f => f.since - f.first;
 
 // stretches divides the run into what is busy and what is quiet: more than two
 // hours, or a tenth of a short run, in which nothing is out of the ordinary.

@@ -43,7 +43,7 @@ export class Panel {
       words.note ? h('p', { class: 'note' }, words.note) : null,
       words.causes.length ? h('h4', {}, words.chain || 'Why') : null,
       words.causes.length ? h('ol', { class: 'chain' }, words.causes.map((link, i) => h('li', { class: i === words.causes.length - 1 && !words.chain ? 'self' : null },
-        h('span', { class: 'link' }, link.kind === 'fault' ? h('span', { class: 'badge' }, run.faults[link.fault].badge) : MARKS[link.kind] ? markIcon(link.kind, 16) : h('span', { class: 'dot' })),
+        h('span', { class: 'link' }, link.fault >= 0 && link.kind === 'fault' ? h('span', { class: 'badge' }, run.faults[link.fault].badge) : MARKS[link.kind] ? markIcon(link.kind, 16) : h('span', { class: 'dot' })),
         h('span', {}, h('time', { class: 'number' }, exact(run.at(link.t))), visible(link.text), link.rule ? [' ', h('span', { class: 'rule' }, link.rule)] : null)))) : null,
       words.story?.length ? h('ul', { class: 'effects' }, words.story.map(line => h('li', {}, visible(line.text), line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null))) : null,
     ].filter(Boolean);

@@ -1,4 +1,3 @@
-import { bisector } from 'd3-array';
 import { pill, text, width } from './canvas.js';
 import { number } from './format.js';
 import { drawMark } from './marks.js';
@@ -21,22 +20,34 @@ export function drawSchedule(view, lane) {
     for (const run of s.runs) layRun(view, lane, run, piece, from, to, lines);
     for (const gap of s.skips) layGap(view, gap, piece, from, to, marks, on);
   }
-  for (const fire of inView(s.fires, view)) marks.push({ x: view.axis.x(fire.t), kind: fire.kind, count: fire.count, fire });
+  for (const fire of s.fires) layFire(view, fire, marks, on);
   for (const hold of s.holds) {
     const x = view.axis.x(hold.t);
     if (x > view.left && x < view.right) marks.push({ x, kind: 'held', count: 1, hold });
   }
   drawLines(view, lane, lines);
-  for (const gap of on) drawGap(view, lane, gap);
+  for (const it of on) (it.gap ? drawGap : drawSpread)(view, lane, it);
   for (const fire of s.fires) drawBracket(view, lane, fire);
   for (const cluster of clusters(marks)) drawCluster(view, lane, cluster);
   drawTries(view, lane);
 }
 
-// inView are the fires of the part in view. They are in the order of time.
-function inView(fires, view) {
-  const by = bisector(f => f.t);
-  return fires.slice(by.left(fires, view.axis.time(view.left - 12)), by.right(fires, view.axis.time(view.right + 12)));
+// layFire lays what fired: all at once, or one by one.
+function layFire(view, fire, marks, on) {
+  const { axis } = view, from = axis.x(fire.since), to = axis.x(fire.t);
+  if (to < view.left - 12 || from > view.right + 12) return;
+  if (!fire.spread) {
+    marks.push({ x: to, kind: fire.kind, count: fire.count, fire });
+  } else if (to - from < NEAR * (fire.count - 1)) {
+    on.push({ from, to, fire });
+  } else {
+    const apart = (fire.t - fire.since) / (fire.count - 1);
+    const first = Math.max(0, Math.floor((axis.time(view.left) - fire.since) / apart)), last = Math.min(fire.count - 1, Math.ceil((axis.time(view.right) - fire.since) / apart));
+    for (let i = first; i <= last; i++) {
+      const t = fire.since + i * apart, boundary = fire.first + i * fire.step;
+      marks.push({ x: axis.x(t), kind: fire.kind, count: 1, fire: { ...fire, first: boundary, last: boundary, since: t, t, count: 1, spread: false, key: `${fire.key}/${i}` } });
+    }
+  }
 }
 
 // within are the indexes of the boundaries of a run from one instant to another.
@@ -127,7 +138,7 @@ function drawGap(view, lane, { from, to, gap }) {
 
 // drawBracket joins a late fire with the boundaries that it was late for.
 function drawBracket(view, lane, fire) {
-  if (fire.t - fire.last <= 0 || fire.kind === 'fired') return;
+  if (fire.spread || fire.t - fire.last <= 0 || fire.kind === 'fired') return;
   const { c, colours, axis } = view, from = axis.x(fire.first), to = axis.x(fire.t), y = lane.middle;
   if (to < view.left || from > view.right || to - from < 9) return;
   if (fire.count > 1) drawDue(view, lane, fire);
@@ -200,6 +211,14 @@ function drawCluster(view, lane, cluster) {
       { size: 10.5, weight: 600, align: left ? 'right' : 'left', colour, halo: colours.surface });
   }
   view.hit(lane, cluster.from - 4, cluster.to + 4, reference(lane.schedule, cluster), kind === 'fired' ? 2 : 4);
+}
+
+// drawSpread draws many that fired one by one, too near each other to tell apart.
+function drawSpread(view, lane, { from, to, fire }) {
+  drawTube(view, { from, to, kind: fire.kind }, lane.middle);
+  const x = (Math.max(from, view.left) + Math.min(to, view.width)) / 2;
+  text(view.c, number(fire.count), x, lane.middle - 8, { size: 10.5, weight: 600, align: 'center', colour: view.colours[COUNT_COLOUR[fire.kind] || 'ink2'], halo: view.colours.surface });
+  view.hit(lane, from - 3, to + 3, { type: 'fire', schedule: lane.schedule, fire, key: fire.key }, 2);
 }
 
 function drawTube(view, cluster, y) {

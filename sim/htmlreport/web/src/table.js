@@ -1,6 +1,7 @@
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { $, h, name, svg } from './dom.js';
 import { DAY, ON_TIME, duration, number, plural } from './format.js';
+import { waited } from './model.js';
 
 // MOST_ROWS is how many schedules the table has before one asks for all.
 const MOST_ROWS = 100;
@@ -46,7 +47,7 @@ const columns = run => [
 function spark(run, s) {
   const w = 132, height = 26, base = height - 3;
   const x = scaleLinear([0, run.end], [1, w - 1]), y = scaleLog([100, DAY], [base, 3]).clamp(true);
-  const late = s.fires.filter(f => f.t - f.first > ON_TIME).map(f => `M${x(f.t).toFixed(1)},${base}V${y(f.t - f.first).toFixed(1)}`).join('');
+  const late = s.fires.filter(f => waited(f) > ON_TIME).map(f => `M${x(f.t).toFixed(1)},${base}V${y(waited(f)).toFixed(1)}`).join('');
   const gaps = s.skips.map(g => `M${x(g.first).toFixed(1)},${base}H${(x(g.last) + 1.5).toFixed(1)}`).join('');
   return svg('svg', { class: 'spark', width: w, height, viewBox: `0 0 ${w} ${height}`, role: 'img', 'aria-label': `Lateness over the run: longest ${duration(s.longest)}` },
     svg('path', { d: `M1,${base}H${w - 1}`, stroke: 'var(--fireline)', 'stroke-width': 2 }),
