@@ -107,7 +107,8 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 			},
 			fault: Fault{Kind: FaultCrash, Restart: FromSnapshot, At: time.Hour, For: 5 * time.Minute}, change: func(s *Scenario) {
 				s.Engine.SnapshotEvery = 50 * time.Minute
-			}},
+			},
+		},
 		{
 			name:     "another grid",
 			headline: "300 boundaries never fire and 298 others fire instead.",
@@ -171,7 +172,8 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 			},
 			fault: Fault{Kind: FaultPause, Runner: 1, Point: BetweenReadAndWrite, At: time.Hour, For: 10 * time.Minute}, change: func(s *Scenario) {
 				s.Engine.Runners = 2
-			}, kinds: []EventKind{EventTickRefused, EventLeaseGranted}},
+			}, kinds: []EventKind{EventTickRefused, EventLeaseGranted},
+		},
 		{
 			name:     "a runner ends",
 			headline: "301 boundaries never fire.",
@@ -181,7 +183,8 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 			},
 			fault: Fault{Kind: FaultStoreErrors, Applied: AppliedUnknown, At: time.Hour, For: 5 * time.Minute}, change: func(s *Scenario) {
 				s.Engine.StandBy = false
-			}, kinds: []EventKind{EventRunnerEnded}},
+			}, kinds: []EventKind{EventRunnerEnded},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := oneMinute(c.fault)

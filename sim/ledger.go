@@ -308,8 +308,10 @@ func (l *ledger) silent(p *page, now time.Time) {
 	}
 	merge(&l.events, l.at, Effect{
 		Fault: p.early, Kind: EventClockTurned, Schedule: p.schedule.Name, Count: 1,
-		From: p.firedAt, To: now, MinBy: silence, MaxBy: silence, Note: Note{"T11",
-			"what a clock that was ahead has fired stays so, and the schedule waits until the clock comes to the first boundary that has not fired; clock-repair=rearm does not wait"},
+		From: p.firedAt, To: now, MinBy: silence, MaxBy: silence, Note: Note{
+			"T11",
+			"what a clock that was ahead has fired stays so, and the schedule waits until the clock comes to the first boundary that has not fired; clock-repair=rearm does not wait",
+		},
 	})
 }
 

@@ -7,6 +7,7 @@
 //	simulate merge PART…     join the parts of a sweep
 //	simulate shrink FILE     make one that fails as small as it can be
 //	simulate replay FILE     run a recorded one again, and say where it differs
+//	simulate corpus          keep scenarios that a test runs before all others
 //	simulate explain SPEC    what one schedule does through an outage
 //
 // The exit code is that of the verdict:
@@ -120,7 +121,7 @@ boundary, which is an instant at which a schedule is due.
 		{"Begin:", []*cobra.Command{newNew()}},
 		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newExplain()}},
 		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
-		{"Shrink and keep:", []*cobra.Command{newShrink(), newReplay()}},
+		{"Shrink and keep:", []*cobra.Command{newShrink(), newReplay(), newCorpus()}},
 		{helpGroup, nil},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
