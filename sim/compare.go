@@ -219,7 +219,7 @@ func (c *comparer) came(p *page, r fateRun) {
 	if r.fate == CaughtUp || r.fate == FiredEarly || r.fate == FiredAgain {
 		e.MinBy, e.MaxBy = min(by, last), max(by, last)
 	}
-	if e.Note = c.b.why(p.schedule, &r); r.fate == Fired {
+	if e.Note = c.b.scenario.why(p.schedule, r.fate, r.byClock, r.reason); r.fate == Fired {
 		b := c.b.blowOf(p, e.Last)
 		e.Fault, e.Note = b.fault, whyNever(b.kind)
 	}

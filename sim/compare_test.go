@@ -94,7 +94,7 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 				"fault 1: the clock is 1h ahead ()",
 				"fault 1: 69 boundaries, 01:01:00 to 02:09:00, fire 59s65ms to 1h early (K1)",
 				"fault 1: does not fire for 1h1m (T11)",
-				"fault 1: the clock is right again ()",
+				"fault 1: the clock is right ()",
 			},
 			fault: Fault{Kind: FaultClockJump, By: time.Hour, At: time.Hour, For: 10 * time.Minute}, kinds: []EventKind{EventClockTurned},
 		},

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/tickonce/tickonce/internal/core"
 )
 
 // Headline says in a sentence or two what matters most.
@@ -76,29 +79,61 @@ func (e *Effect) Boundaries() bool {
 	return e.Kind == 0 || e.Kind == EventFired || e.Kind == EventSkipped
 }
 
+// Why is the rule that decided an event, and what it says; without one it is
+// empty. The event's Since is of the kind kept.
+func (s Scenario) Why(e *Event, kept EventKind) Note {
+	if e.Kind != EventFired && e.Kind != EventSkipped {
+		return whyEvent(e.Kind)
+	}
+	at := slices.IndexFunc(s.Schedules, func(c Schedule) bool { return c.Name == e.Schedule })
+	if at < 0 {
+		return Note{}
+	}
+	fate, byClock, reason := Skipped, false, e.Reason
+	if e.Kind == EventFired {
+		fate, byClock = fateOf(e)
+		reason = whyKept(kept)
+	}
+	if note := s.why(&s.Schedules[at], fate, byClock, reason); fate != Fired {
+		return note
+	}
+	return Note{"T2", "a boundary that is due fires: one job is put into its queue"}
+}
+
+// whyKept is the reason for a fire that an event had kept from coming, or had
+// allowed again; "" of others.
+func whyKept(kept EventKind) string {
+	switch kept {
+	case EventHeld, EventQueueFull, EventTampered, EventStoreOpened, EventRepaired:
+		return kept.String()
+	default:
+		return ""
+	}
+}
+
 // why says which rule decided what became of boundaries.
-func (l *ledger) why(s *Schedule, r *fateRun) Note {
-	switch r.fate {
+func (s *Scenario) why(of *Schedule, fate Fate, byClock bool, reason string) Note {
+	switch fate {
 	case CaughtUp:
 		switch {
-		case r.reason != "":
+		case reason == EventHeld.String() || reason == EventQueueFull.String() || reason == EventTampered.String():
 			return Note{"Q5", "its schedule was set aside for a minute at a time, kept its boundaries, and fired them when it could run again"}
-		case r.byClock:
+		case byClock:
 			return Note{"K1", "schedules follow the store's clock, which was behind: nothing is due before that clock says so"}
 		}
-		return whyCaughtUp(s.CatchUp, s.window(l.scenario))
+		return whyCaughtUp(of.CatchUp, of.window(s))
 	case FiredEarly:
 		return Note{"K1", "schedules follow the store's clock, which was ahead: what it showed as due fired, and does not fire again when the time really comes"}
 	case FiredAgain:
-		if r.reason == EventRepaired.String() {
+		if reason == EventRepaired.String() || reason == "" && s.Engine.ClockRepair == RepairRearm {
 			return Note{"T11", "clock-repair=rearm takes back what fired by a clock that was ahead, so it fires again at its right time"}
 		}
 		return Note{"D4", "the restart began from an older state, which did not know that these had fired"}
 	case Skipped:
-		if r.reason == "pause" {
+		if reason == core.SkipPause.String() {
 			return Note{"S7", "the schedule was paused; what was missed meanwhile is dropped when it is resumed"}
 		}
-		return whySkipped(r.reason, s.CatchUp, s.window(l.scenario))
+		return whySkipped(reason, of.CatchUp, of.window(s))
 	default:
 		return Note{}
 	}
@@ -170,9 +205,7 @@ func (e *Effect) Text() string {
 	case EventProcessPaused:
 		return e.times("stands still")
 	case EventStoreOpened:
-		return "the store opens, " + map[string]string{
-			"journal": "with everything it had", "snapshot": "with the state of its last snapshot", "empty": "empty",
-		}[e.Reason]
+		return "the store opens, " + opensWith(e.Reason)
 	case EventClockTurned:
 		if e.Schedule != "" {
 			return "does not fire for " + formatDuration(e.MaxBy)
@@ -215,11 +248,7 @@ func (e *Effect) Text() string {
 	case EventJobRetried:
 		return counted(e.Count, "attempt fails and is", "attempts fail and are") + " made again"
 	case EventJobDied:
-		return counted(e.Count, "job dies", "jobs die") + map[string]string{
-			deathWords[failed]:  " after the last attempt has failed",
-			deathWords[lapsed]:  " since nobody finished the last attempt in time",
-			deathWords[expired]: " before anybody ran it",
-		}[e.Reason]
+		return counted(e.Count, "job dies", "jobs die") + diesSince(e.Reason)
 	case EventClaimLost:
 		return e.times("a late answer of a worker is refused")
 	case EventViolated:
@@ -281,25 +310,4 @@ func counted(n int64, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// offBy says by how much a clock is wrong.
-func offBy(by time.Duration) string {
-	switch {
-	case by > 0:
-		return formatDuration(by) + " ahead"
-	case by < 0:
-		return formatDuration(-by) + " behind"
-	default:
-		return "right again"
-	}
-}
-
-// clockText is an instant for people, without the date if that is the one of
-// before.
-func clockText(t, before time.Time) string {
-	if t.Format(time.DateOnly) == before.Format(time.DateOnly) {
-		return t.Format("15:04:05.999")
-	}
-	return t.Format("2006-01-02 15:04:05.999")
 }

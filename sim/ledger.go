@@ -255,20 +255,37 @@ func (l *ledger) faultOf(e *Event) int {
 	}
 }
 
-// onTimeWithin is how late a boundary may fire that is told to be on time.
-const onTimeWithin = sliceMS
+// OnTimeWithin is how late a boundary may fire in true time that is told to be on
+// time: the slice in which a sleeping runner notices that its clock was turned.
+const OnTimeWithin = sliceMS * time.Millisecond
+
+// fateOf is what became of a boundary that fired, and whether it was so since the
+// store's clock was wrong.
+func fateOf(e *Event) (fate Fate, byClock bool) {
+	const within = OnTimeWithin
+	late := e.At.Sub(e.Boundary)
+	byClock = e.Shown.Sub(e.At).Abs() > within
+	switch {
+	case e.Again:
+		return FiredAgain, byClock
+	case late > within:
+		return CaughtUp, byClock
+	case late < -within:
+		return FiredEarly, byClock
+	default:
+		return Fired, false
+	}
+}
 
 // fired enters a boundary that fired.
 func (l *ledger) fired(p *page, e *Event, fault int) {
 	r := fateRun{
 		first: store.Instant(e.Boundary.UnixMilli()), count: 1, fault: fault, event: e.ID,
-		tick: e.Cause, metAt: store.Instant(e.At.UnixMilli()),
-		byClock: e.Shown.Sub(e.At).Abs() > onTimeWithin*time.Millisecond,
+		tick: e.Cause, metAt: store.Instant(e.At.UnixMilli()), reason: whyKept(l.trail[e.Since].kind),
 	}
 	r.late = int64(r.metAt - r.first)
-	if kept := l.trail[e.Since].kind; e.Since != 0 && (kept == EventHeld || kept == EventQueueFull || kept == EventTampered) {
-		r.reason = kept.String()
-	} else if n := len(p.runs); n > 0 && e.Since == 0 && p.runs[n-1].lastTick == r.tick { // in which its first one has it
+	r.fate, r.byClock = fateOf(e)
+	if n := len(p.runs); n > 0 && e.Since == 0 && p.runs[n-1].lastTick == r.tick { // in which its first one has it
 		r.reason, r.fault = p.runs[n-1].reason, p.runs[n-1].fault
 	}
 	if r.byClock && r.fault == 0 {
@@ -277,18 +294,16 @@ func (l *ledger) fired(p *page, e *Event, fault int) {
 	l.silent(p, e.At)
 	p.firedAt, p.early = e.At, 0
 	t, by := &p.tally, time.Duration(r.late)*time.Millisecond
-	switch {
-	case e.Again:
-		r.fate, r.reason, r.fault = FiredAgain, p.allowed.kind.String(), int(p.allowed.fault)
+	switch r.fate {
+	case FiredAgain:
+		r.reason, r.fault = p.allowed.kind.String(), int(p.allowed.fault)
 		t.Again++
 		p.again = enter(p.again, r)
 		return
-	case r.late > onTimeWithin:
-		r.fate = CaughtUp
+	case CaughtUp:
 		t.Late++
 		t.MaxLate = max(t.MaxLate, by)
-	case r.late < -onTimeWithin:
-		r.fate = FiredEarly
+	case FiredEarly:
 		p.early = r.fault
 		t.Early++
 		t.MaxEarly = max(t.MaxEarly, -by)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,9 @@ import (
 
 // input is where a command has its scenario from.
 type input struct {
-	stdin io.Reader
-	swarm swarm
+	stdin  io.Reader
+	swarm  swarm
+	faults []string // that are added
 }
 
 const fromStdin = "-"
@@ -33,6 +35,24 @@ func oneFile(cmd *cobra.Command, args []string) error {
 func (c *input) addSwarm(cmd *cobra.Command) {
 	cmd.Flags().Var(&c.swarm, "swarm", "faults drawn from the seed, in the place of the file's own, such as portfolio or \"faults=8..60 kinds=all,-handler\"")
 	completeText(cmd, "swarm", func(_ sim.Scenario, text string) []string { return sim.CompleteSwarm(text) })
+}
+
+// addFaults adds the flag --fault.
+func (c *input) addFaults(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&c.faults, "fault", nil, "what `FAULT` goes wrong beside what the file has, such as \"down for=10h at=2d\"; may be given several times")
+}
+
+// withFaults is the scenario with the faults of the flag.
+func (c *input) withFaults(s sim.Scenario) (sim.Scenario, error) {
+	s.Faults = slices.Clone(s.Faults)
+	for _, text := range c.faults {
+		f, err := s.ParseFault(text)
+		if err != nil {
+			return s, fmt.Errorf("--fault %q: %w", text, err)
+		}
+		s.Faults = append(s.Faults, f)
+	}
+	return s, nil
 }
 
 // scenario reads the file, and gives it the swarm of the flag, if there is one.

@@ -3,6 +3,7 @@
 //
 //	simulate run FILE        run a scenario and judge it
 //	simulate what-if FILE    what a fault changes, and by which rule
+//	simulate trace FILE      what happens in a run, event by event, and why
 //	simulate sweep FILE      run it with many seeds and judge them together
 //	simulate merge PART…     join the parts of a sweep
 //	simulate shrink FILE     make one that fails as small as it can be
@@ -119,7 +120,7 @@ boundary, which is an instant at which a schedule is due.
 		commands []*cobra.Command
 	}{
 		{"Begin:", []*cobra.Command{newNew()}},
-		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newExplain()}},
+		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newTrace(), newExplain()}},
 		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
 		{"Shrink and keep:", []*cobra.Command{newShrink(), newReplay(), newCorpus()}},
 		{helpGroup, nil},

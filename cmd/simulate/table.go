@@ -68,6 +68,9 @@ func writeTable(w io.Writer, columns []column, rows [][]string, footer []string)
 	t.Render()
 }
 
+// columns is how wide a text is on a terminal.
+func columns(s string) int { return text.StringWidth(s) }
+
 func snip(s string, width int) string { return text.Snip(s, width, "…") }
 
 func cells(row []string) table.Row {
@@ -109,9 +112,11 @@ func columnWidths(columns []column, rows [][]string) []int {
 
 // writeHanging writes a text behind its head, on as many lines as needed.
 func writeHanging(w io.Writer, head, s string) {
-	indent := strings.Repeat(" ", text.StringWidth(head))
-	lines := strings.ReplaceAll(text.WrapSoft(s, pageWidth-len(indent)), "\n", "\n"+indent)
-	fmt.Fprintf(w, "%s%s\n", head, lines)
+	indent := strings.Repeat(" ", columns(head[strings.LastIndexByte(head, '\n')+1:]))
+	for line := range strings.Lines(text.WrapSoft(s, pageWidth-len(indent))) {
+		fmt.Fprintln(w, strings.TrimRight(head+line, " \n"))
+		head = indent
+	}
 }
 
 // printable is the text with what a terminal might obey, or show as something

@@ -38,7 +38,7 @@ start, may also stand in a key at= or during=.
 			return c.run(args[0])
 		},
 	}
-	cmd.Flags().StringArrayVar(&c.faults, "fault", nil, "what goes wrong, such as \"down for=10h at=2d\"; may be given several times")
+	c.addFaults(cmd)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	completeText(cmd, "fault", sim.Scenario.CompleteFault)
 	return cmd
@@ -46,7 +46,6 @@ start, may also stand in a key at= or during=.
 
 type whatIfCommand struct {
 	input
-	faults []string
 	json   bool
 	stdout io.Writer
 }
@@ -67,13 +66,8 @@ func (c *whatIfCommand) run(path string) error {
 		}
 		without = with.Calm()
 	}
-	with.Faults = slices.Clone(with.Faults)
-	for _, text := range c.faults {
-		f, err := with.ParseFault(text)
-		if err != nil {
-			return fmt.Errorf("--fault %q: %w", text, err)
-		}
-		with.Faults = append(with.Faults, f)
+	if with, err = c.withFaults(with); err != nil {
+		return err
 	}
 	w.added = len(c.faults)
 	if w.Comparison, err = sim.Compare(without, with); err != nil {
