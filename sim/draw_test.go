@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -30,11 +31,11 @@ func TestDrawGolden(t *testing.T) {
 	require.NoError(t, err)
 	var b strings.Builder
 	s := parsed(t, swarming)
-	for _, s.Swarm.Kinds = range []string{
-		"down,crash,pause,clock-jump,clock-drift,clock-freeze,clock-strobe,store-error-burst,store-slow,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack",
-		"pause,edit-add,edit-change,edit-pause,edit-resume,edit-remove,tamper",
-	} {
-		for _, seed := range []uint64{0, 1, 2, 3, 4, 5, 6, 7, 1 << 63} {
+	section := func(words string, seeds ...uint64) {
+		fmt.Fprintln(&b, "swarm", words)
+		s.Swarm, err = ParseSwarm(words)
+		require.NoError(t, err)
+		for _, seed := range seeds {
 			drawn, err := s.Draw(seed)
 			require.NoError(t, err)
 			fmt.Fprintf(&b, "seed %d ties=%s\n", seed, map[Ties]string{TiesFIFO: "fifo", TiesSeeded: "seeded"}[drawn.Engine.Ties])
@@ -43,6 +44,21 @@ func TestDrawGolden(t *testing.T) {
 			}
 		}
 	}
+	every := "down,crash,restart-storm,pause,throttle,clock-jump,clock-drift,clock-freeze,clock-strobe," +
+		"store-error-burst,store-slow,store-full,store-swizzle,store-stale-read,store-repeated-row,store-lost-row," +
+		"handler-slow,handler-failing,handler-panicking,handler-hanging,handler-poisoned,handler-spawning," +
+		"queue-late-ack,queue-duplicate-ack,queue-lost-ack,queue-overload," +
+		"edit-add,edit-change,edit-pause,edit-resume,edit-remove,edit-rename,tamper"
+	for _, kinds := range []string{
+		"down,crash,pause,clock-jump,clock-drift,clock-freeze,clock-strobe,store-error-burst,store-slow,handler-slow,handler-failing,handler-panicking,queue-late-ack,queue-duplicate-ack",
+		"pause,edit-add,edit-change,edit-pause,edit-resume,edit-remove,tamper",
+		"restart-storm,throttle,store-full,store-swizzle,store-stale-read,store-repeated-row,store-lost-row,handler-hanging,handler-poisoned,handler-spawning,queue-lost-ack,queue-overload,edit-rename",
+	} {
+		section("faults=4..9 kinds="+kinds, 0, 1, 2, 3, 4, 5, 6, 7, 1<<63)
+	}
+	section("portfolio faults=1..6 kinds="+every, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+	section("pairs faults=3 kinds="+every, 0, 1, 2, 3)
+	section("exhaustive faults=1..3 kinds="+every, 0, 1, 1000, 100_000, 1<<63+12345, math.MaxUint64)
 	require.Equal(t, string(golden), b.String())
 }
 
