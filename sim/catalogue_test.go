@@ -85,17 +85,27 @@ expect   no-double-fire a.fires=60 sometimes:leader-changed
 
 // TestStoreFull: nothing is written; when there is room again, all is made up for.
 func TestStoreFull(t *testing.T) {
-	r := passes(t, `simulate v1
+	const full = `simulate v1
 engine   standby=yes
 run      1h50s
 schedule a every=1m queue=q handler=ok:40s
 during 10m30s..12m45s store full
 expect   no-double-fire a.fires=60 sometimes:store-full sometimes:retries-exhausted
-`)
+`
+	r := passes(t, full)
 	late := r.Schedules[0].MaxLate
 	require.GreaterOrEqual(t, late, 105*time.Second)
 	require.LessOrEqual(t, late, 110*time.Second, "stand-by asks every 5 s")
 	require.EqualValues(t, 60, r.Queues[0].Done)
+
+	lost := map[string]bool{}
+	_, err := Watch(*parsed(t, full), func(e *Event) {
+		if e.Kind == EventCallLost {
+			lost[e.Op] = true
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{"advance": true, "settle": true, "acquire": true}, lost)
 }
 
 // TestSwizzle: in the first half of the fault one process after the other is cut
@@ -161,7 +171,7 @@ func TestT3StaleReadsDelayAndDoNotRepeat(t *testing.T) {
 func TestT3RowsReadTwiceFireOnce(t *testing.T) {
 	r := passes(t, misread+"during 10m30s..20m30s store repeated-row\nexpect no-double-fire a.fires=60 b.fires=40 sometimes:stale-move\n")
 	require.Zero(t, r.Schedules[0].MaxLate)
-	require.Positive(t, r.Faults[0].Effect)
+	require.EqualValues(t, 10+7, r.Coverage.counts[staleMove].reached)
 }
 
 // TestMisreadsFindAMissingGuard: without the guard of revisions both kinds of bad
