@@ -140,9 +140,6 @@ func (c *Call) wait(until store.Instant) {
 	if !c.running {
 		panic("sim: a Call is used outside of its handler")
 	}
-	if c.gone {
-		panic(errAbandoned)
-	}
 	if c.steps++; c.steps > MaxSteps || !c.suspend(until) {
 		panic(errAbandoned)
 	}

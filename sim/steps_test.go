@@ -164,6 +164,15 @@ func TestStepsEnd(t *testing.T) {
 			handler: func(*Call) error { return nil },
 		},
 		{
+			name: "a panic by a fault weighs more than an error", more: "\nduring 59m..1h1s handler panicking", want: QueueResult{Done: 1, Claims: 2},
+			handler: func(c *Call) error {
+				if c.Job.Attempt == 1 {
+					return errors.New("no")
+				}
+				return nil
+			},
+		},
+		{
 			name: "a fault holds it up", more: "visibility=10s\nduring 59m..1h1s handler slow takes=9s..9s", want: QueueResult{Done: 1, Claims: 2},
 			handler: func(c *Call) error { c.Sleep(1001 * time.Millisecond); return nil },
 		},

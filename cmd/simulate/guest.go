@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tickonce/tickonce/sim"
 	"github.com/tickonce/tickonce/sim/guest"
 )
@@ -16,6 +18,24 @@ import (
 // guests are the programs that a command runs as handlers, of the flag --guest:
 // by the names of schedules, or by "" of all the others.
 type guests map[string]string
+
+// add adds the flag --guest.
+func (g *guests) add(cmd *cobra.Command) {
+	cmd.Flags().Var(g, "guest", "a program compiled to WebAssembly as the handler of a schedule, or without a name of all others")
+	completeExt(cmd, "guest", "wasm")
+}
+
+// flags are the flags as they were given.
+func (g guests) flags() (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(g)) {
+		text := g[name]
+		if name != "" {
+			text = name + "=" + text
+		}
+		words = append(words, "--guest", shellWord(text))
+	}
+	return words
+}
 
 func (g *guests) String() string { return "" }
 

@@ -11,6 +11,7 @@ import (
 type part struct {
 	build      string    // what made the runs; "" where nobody asks
 	file       string    // the scenario's, as a command named it
+	guests     guests
 	swarmGiven bool      // by a flag, in the place of the file's own
 	seeds      sim.Seeds // of the whole sweep
 	done       seedSet   // of them, those that were run

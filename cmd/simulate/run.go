@@ -56,10 +56,7 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 	}
 	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's; the recorded outcome is not compared")
 	c.addSwarm(cmd)
-	cmd.Flags().Var(&c.guests, "guest", "a program compiled to WebAssembly as the handler of a schedule, or without a name of all others")
-	if err := cmd.MarkFlagFilename("guest", "wasm"); err != nil {
-		panic(err)
-	}
+	c.guests.add(cmd)
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,6 +40,8 @@ of --seeds; simulate merge joins what the shards have kept in their files.
 With --out each distinct failure is written as a scenario file, shrunk as far as
 500 runs go, and the command that replays it is printed.
 
+With --guest a program of your own runs the jobs; see simulate run --help.
+
 ` + exitCodes + unfinishedCode,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
   simulate sweep --seeds 1..10000 --swarm "faults=8..60" examples/scenarios/all-outages.sim
@@ -57,6 +60,7 @@ With --out each distinct failure is written as a scenario file, shrunk as far as
 	cmd.Flags().StringVar(&c.state, "state", "", "keep in this `FILE` what was done, and go on from there")
 	cmd.Flags().Var(&c.jobs, "jobs", "how many runs are made at once")
 	c.addSwarm(cmd)
+	c.guests.add(cmd)
 	cmd.Flags().StringVar(&c.out, "out", "", "write each distinct failure, shrunk, as a scenario file into this `FOLDER`")
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
@@ -67,6 +71,7 @@ With --out each distinct failure is written as a scenario file, shrunk as far as
 
 type sweepCommand struct {
 	input
+	guests         guests
 	seeds          seeds
 	shard          shard
 	state          string
@@ -77,15 +82,25 @@ type sweepCommand struct {
 }
 
 func (c *sweepCommand) run(ctx context.Context, path string) error {
+	if c.guests != nil && (c.state != "" || c.out != "" || c.json) {
+		return errors.New("--guest excludes --state, --out and --json, whose files would have to keep the program, too")
+	}
 	scenario, _, err := c.scenario(path)
 	if err != nil {
 		return err
+	}
+	if c.guests != nil {
+		programs, err := c.guests.handle(ctx, &scenario)
+		if err != nil {
+			return err
+		}
+		defer programs.Close()
 	}
 	asked, err := c.shard.of(c.seeds.Seeds)
 	if err != nil {
 		return err
 	}
-	p := &part{file: path, swarmGiven: c.swarm.given, seeds: c.seeds.Seeds, SweepResult: newResult(scenario)}
+	p := &part{file: path, guests: c.guests, swarmGiven: c.swarm.given, seeds: c.seeds.Seeds, SweepResult: newResult(scenario)}
 	if c.state != "" || c.json {
 		if p.build, err = buildID(); err != nil {
 			return err

@@ -73,6 +73,7 @@ func (p *part) again(seed uint64) string {
 // command is a command about the scenario.
 func (p *part) command(name string, flags ...string) string {
 	words := append([]string{name, shellWord(p.file)}, flags...)
+	words = append(words, p.guests.flags()...)
 	if p.swarmGiven {
 		words = append(words, "--swarm", shellWord(p.Scenario.Swarm.String()))
 	}
