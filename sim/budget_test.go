@@ -49,6 +49,12 @@ queue q workers=1
 schedule a every=1s queue=q visibility=10h
 during 0s..58m queue late-ack takes=50m..57m
 `,
+		"wakes that were put off again and again": `
+run 210m
+queue q workers=2
+schedule short every=1s queue=q
+schedule long every=99m queue=q handler=ok:95m visibility=10h
+`,
 		"a clock that is turned": `
 run 3h
 schedule a every=1h queue=q
