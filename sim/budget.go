@@ -1,7 +1,5 @@
 package sim
 
-import "cmp"
-
 // What a run may take; the verdict of one that would take more is [Budget].
 const (
 	maxEvents = 100_000_000
@@ -31,7 +29,7 @@ func (w *world) exceeded() string {
 	switch {
 	case w.events >= w.rig.budget:
 		return "events"
-	case w.memory() > cmp.Or(w.rig.memory, maxMemory):
+	case w.memory() > w.rig.memory:
 		return "memory"
 	default:
 		return ""

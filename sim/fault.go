@@ -79,6 +79,9 @@ func (w *world) planFaults() {
 
 // strike lets the faults strike that wait until n stands where it stands now.
 func (w *world) strike(n *node) {
+	if len(w.armed) == 0 { // as it mostly is
+		return
+	}
 	w.armed = slices.DeleteFunc(w.armed, func(i int) bool {
 		f := &w.scenario.Faults[i]
 		if !n.named(f.Runner) || !n.stands(f.Point) {

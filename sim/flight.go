@@ -14,11 +14,9 @@ import (
 // that waits while a call of it is on its way to the store, or the reply on its
 // way back. The process's other steps go on meanwhile.
 type flight struct {
+	*coroutine
 	node   *node
 	kind   eventKind
-	waits  func(until store.Instant) bool
-	resume func() (until store.Instant, more bool)
-	stop   func()
 	ended  bool
 	began  store.Instant // by the store's clock
 	turns  int64         // of all clocks, by then
@@ -30,6 +28,15 @@ type flight struct {
 	openings        int   // of the store, then
 	thereMS, backMS int64 // how long request and reply take
 	orphaned        bool  // its process is gone, or the store that it was sent to
+}
+
+// coroutine takes one step after the other, each as a flight of its own: most
+// of what a new one costs is that its stack grows.
+type coroutine struct {
+	step   func()
+	waits  func(until store.Instant) bool
+	resume func() (until store.Instant, more bool) // None: the step is done
+	stop   func()
 }
 
 // leg is where a call is.
@@ -46,17 +53,31 @@ var errAbandoned = errors.New("abandoned")
 
 // takeOff takes a step as a flight.
 func (w *world) takeOff(n *node, kind eventKind, step func()) {
-	f := &flight{node: n, kind: kind, began: w.shown(), turns: w.turns}
-	f.resume, f.stop = iter.Pull(func(wait func(store.Instant) bool) {
+	f := &flight{coroutine: w.coroutine(), node: n, kind: kind, began: w.shown(), turns: w.turns}
+	f.step = step
+	w.fly(f)
+}
+
+// coroutine is one that has no step to take.
+func (w *world) coroutine() *coroutine {
+	if last := len(w.idle) - 1; last >= 0 {
+		c := w.idle[last]
+		w.idle = w.idle[:last]
+		return c
+	}
+	c := new(coroutine)
+	c.resume, c.stop = iter.Pull(func(wait func(store.Instant) bool) {
 		defer func() {
 			if p := recover(); p != nil && p != errAbandoned {
 				w.panicked(p)
 			}
 		}()
-		f.waits = wait
-		step()
+		c.waits = wait
+		for more := true; more; more = wait(store.None) {
+			c.step()
+		}
 	})
-	w.fly(f)
+	return c
 }
 
 // fly lets the flight go on to its next wait, or to its end.
@@ -65,7 +86,11 @@ func (w *world) fly(f *flight) {
 	until, more := f.resume()
 	w.acting, w.flying, f.intent = nil, nil, w.intent
 	w.intent = intent{}
-	if !more {
+	switch {
+	case !more: // it was abandoned, or has panicked
+		return
+	case until == store.None:
+		w.idle = append(w.idle, f.coroutine)
 		return
 	}
 	i := 0
@@ -121,7 +146,8 @@ func (n *node) waits(on leg) bool {
 	return false
 }
 
-// ground ends all flights and handlers in Go, at the end of the run.
+// ground ends all flights and handlers in Go, and their coroutines, at the end
+// of the run.
 func (w *world) ground() {
 	for _, n := range w.nodes {
 		for _, worker := range n.workers {
@@ -132,6 +158,9 @@ func (w *world) ground() {
 		if f != nil {
 			f.end()
 		}
+	}
+	for _, c := range w.idle {
+		c.stop()
 	}
 }
 

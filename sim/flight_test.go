@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -135,4 +136,21 @@ func TestPanicInFlight(t *testing.T) {
 	require.Equal(t, Safety, r.Verdict)
 	require.Len(t, r.Failures, 1)
 	require.Regexp(t, `^no reason, in sim\.\S+ \(flight_test\.go:\d+\) < .* < tickonce\.\(\*Job\)\.Ack \(job\.go:\d+\).*; seed 0$`, r.Failures[0].Detail)
+}
+
+// TestARunLeavesNoGoroutines: whatever waited, was abandoned or had no step to
+// take ends with the run.
+func TestARunLeavesNoGoroutines(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, fault := range []string{
+		"during 10m..50m store slow takes=1s..20s",
+		"during 10m..50m store slow takes=1s..20s\nat 30m crash runner=1 after=1m point=mid-request",
+		"during 59m..1h store slow takes=1h late=request",
+	} {
+		s := parsed(t, "simulate v1\nengine runners=2 standby=yes\nrun 1h\nschedule a every=1m queue=q\n"+fault+"\n")
+		w := newWorld(s, rig{budget: maxEvents})
+		w.run()
+		require.NotEmpty(t, w.idle, fault)
+		require.Equal(t, before, runtime.NumGoroutine(), fault)
+	}
 }

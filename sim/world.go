@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -33,10 +34,11 @@ type world struct {
 	acting *node  // whose step it is, or nil
 	intent intent // of its operation on a schedule
 
-	flying   *flight   // the step under way, if it is one
-	flights  []*flight // those that wait, at free indices nil
-	openings int       // of the store
-	turns    int64     // of all clocks
+	flying   *flight      // the step under way, if it is one
+	flights  []*flight    // those that wait, at free indices nil
+	idle     []*coroutine // those without a flight
+	openings int          // of the store
+	turns    int64        // of all clocks
 
 	faults        []faultState      // in the scenario's order
 	armed         []int             // those that wait for their point
@@ -160,6 +162,7 @@ func newWorld(s *Scenario, r rig) *world {
 	if r.deck != nil {
 		r.deck.world = w
 	}
+	w.rig.memory = cmp.Or(r.memory, maxMemory)
 	w.now, w.end = w.start, w.start.Add(s.For.Milliseconds())
 	w.clock = timeline{{from: w.start}}
 	w.queue.shuffle, w.queue.seed = s.Engine.Ties == TiesSeeded, s.Engine.Seed
