@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 
-	"github.com/tickonce/tickonce/sim"
 	"github.com/tickonce/tickonce/sim/htmlreport"
 )
 
@@ -19,12 +18,4 @@ func (r *report) writeHTML(path, text string, recorder *htmlreport.Recorder) err
 		return err
 	}
 	return writeFile(path, page.String())
-}
-
-// watch runs the scenario, under the eyes of a recorder if there is one.
-func watch(s sim.Scenario, recorder *htmlreport.Recorder) (*sim.Result, error) {
-	if recorder == nil {
-		return sim.Run(s)
-	}
-	return sim.Watch(s, recorder.Tell)
 }

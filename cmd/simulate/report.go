@@ -20,6 +20,8 @@ type report struct {
 	verdict    sim.Verdict // of the run and the comparison
 	outcome    outcome
 	difference *difference // from the recorded outcome, or nil
+	picture    *picture    // or nil
+	askable    bool        // what-if and trace can be asked about this run
 
 	// While it is written for people.
 	words, told map[string]bool // that the tables used, that were explained
@@ -69,8 +71,18 @@ func (r *report) write(to io.Writer) error {
 	r.writeFaults(w)
 	r.writeMarks(w)
 	r.writeProblems(w)
+	if r.picture != nil {
+		r.picture.write(w)
+	}
 	if len(r.rules) > 0 {
-		fmt.Fprintf(w, "%s: see docs/CONTRACT.md\n\n", strings.Join(r.rules, ", "))
+		fmt.Fprintf(w, "%s: see docs/CONTRACT.md\n", strings.Join(r.rules, ", "))
+	}
+	if r.askable {
+		file := printable(r.file)
+		fmt.Fprintf(w, "what these faults changed, and why: simulate what-if %s\nevent by event: simulate trace %s\n", file, file)
+	}
+	if r.askable || len(r.rules) > 0 {
+		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict)
 	for _, line := range r.judgement() {

@@ -44,6 +44,7 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
+  simulate run --ascii examples/scenarios/regional-outage.sim
   simulate run --seed 7 --json examples/scenarios/database-failover.sim
   simulate run --seed 7 --print examples/scenarios/interleavings.sim >seed-7.sim
   simulate run --guest report=report.wasm my.sim`,
@@ -60,6 +61,8 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")
+	cmd.Flags().BoolVar(&c.ascii, "ascii", false, "draw the run, in ASCII: when its faults were on, who ran the schedules, what fired")
+	cmd.Flags().IntVar(&c.width, "width", 0, "how many `COLUMNS` the drawing has (default: those of the terminal, or 80)")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
 	completeExt(cmd, "report", "html")
 	completeNothing(cmd, "seed")
@@ -71,6 +74,8 @@ type runCommand struct {
 	seed                 seed
 	guests               guests
 	json, rewrite, print bool
+	ascii                bool
+	width                int
 	html                 string // where to, or ""
 	stdout               io.Writer
 }
@@ -79,6 +84,12 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 	if c.rewrite && c.seed.given {
 		return fmt.Errorf("--rewrite and --seed exclude each other, since a recorded outcome is that of the file's own seed: "+
 			"write engine seed=%d into the file", c.seed.n)
+	}
+	if c.width != 0 && (c.width < leastPicture || c.width > mostPicture) {
+		return fmt.Errorf("--width: found %d, want a number from %d to %d", c.width, leastPicture, mostPicture)
+	}
+	if c.ascii && c.json {
+		return errors.New("--ascii and --json exclude each other")
 	}
 	if c.rewrite && path == fromStdin {
 		return errors.New("--rewrite needs a file to write to, not standard input")
@@ -113,22 +124,31 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 		defer programs.Close()
 	}
 	var recorder *htmlreport.Recorder
-	if c.html != "" && scenario.Swarm != (sim.Swarm{}) {
+	if (c.html != "" || c.ascii) && scenario.Swarm != (sim.Swarm{}) {
 		if scenario, err = scenario.Draw(scenario.Engine.Seed); err != nil {
 			return err
 		}
 	}
+	var watching []func(*sim.Event)
 	if c.html != "" {
 		recorder = htmlreport.NewRecorder(scenario)
+		watching = append(watching, recorder.Tell)
+	}
+	var drawing *picture
+	if c.ascii {
+		drawing = newPicture(&scenario, widthOf(c.width, c.stdout))
+		watching = append(watching, drawing.tell)
 	}
 	begin := time.Now()
-	result, err := watch(scenario, recorder)
+	result, err := watch(scenario, watching)
 	if err != nil {
 		return err
 	}
 	r := &report{
 		Result: result, scenario: &scenario, file: path, wall: time.Since(begin), verdict: result.Verdict, outcome: outcomeNone,
+		picture: drawing,
 	}
+	r.askable = len(scenario.Faults) > 0 && scenario.Swarm == (sim.Swarm{}) && !c.seed.given && !c.swarm.given && c.guests == nil && path != fromStdin
 	switch {
 	case c.rewrite:
 		if now := sim.WithOutcome(text, result.Outcome()); now != text {
@@ -159,6 +179,18 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 		err = &failure{r.verdict}
 	}
 	return err
+}
+
+// watch runs the scenario, under the eyes of those who watch.
+func watch(s sim.Scenario, watching []func(*sim.Event)) (*sim.Result, error) {
+	if len(watching) == 0 {
+		return sim.Run(s)
+	}
+	return sim.Watch(s, func(e *sim.Event) {
+		for _, tell := range watching {
+			tell(e)
+		}
+	})
 }
 
 // compare looks for the first line in which the recorded outcome differs from
