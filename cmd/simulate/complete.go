@@ -38,11 +38,6 @@ func completeExt(cmd *cobra.Command, flag, ext string) {
 	completeFlag(cmd, flag, cobra.FixedCompletions([]string{ext}, cobra.ShellCompDirectiveFilterFileExt))
 }
 
-// completeFolder has a flag completed whose value is a folder.
-func completeFolder(cmd *cobra.Command, flag string) {
-	completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
-}
-
 // completeNothing is for a flag whose values cannot be listed.
 func completeNothing(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {

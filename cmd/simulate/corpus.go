@@ -31,7 +31,7 @@ every fault take effect: in a shrunk scenario none is there in vain.
 The folder of this module is sim/testdata/corpus.`,
 		Example: `  simulate corpus list sim/testdata/corpus
   simulate corpus check sim/testdata/corpus
-  simulate shrink my.sim -o found.sim
+  simulate shrink my.sim --keep sometimes:skipped -o found.sim
   simulate corpus add sim/testdata/corpus found.sim`,
 		RunE:                       noCommand,
 		DisableFlagsInUseLine:      true,
@@ -122,7 +122,7 @@ func newCorpusAdd() *cobra.Command {
 		Long: `Add a scenario, with its outcome recorded. It has to reach its point, as simulate
 corpus check demands; best it is shrunk before. What stands in the file above its
 outcome is kept as it is.`,
-		Example: "  simulate corpus add sim/testdata/corpus found.sim --as two-leaders.sim",
+		Example: "  simulate corpus add sim/testdata/corpus found.sim --as report-skipped.sim",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("%d arguments came, want two: write %s FOLDER FILE", len(args), cmd.CommandPath())

@@ -77,6 +77,7 @@ cd files
 guest report.wasm
 exec simulate new -o my.sim
 exec sh -c 'sed s/report.skipped=9/report.skipped=8/ my.sim >failing.sim'
+exec simulate shrink my.sim --keep sometimes:skipped -o found.sim
 exec simulate sweep my.sim --seeds 1..4 --shard 1/2 --state shard-1.json
 exec simulate sweep my.sim --seeds 1..4 --shard 2/2 --state shard-2.json
 cd ..
@@ -102,7 +103,9 @@ cd ..
 				begin, folder, line := ts.MkAbs("."), ts.MkAbs("of-"+args[0]), args[1]
 				if _, err := os.Stat(folder); err != nil {
 					ts.Check(os.CopyFS(folder, os.DirFS(ts.MkAbs("files"))))
-					ts.Check(os.Symlink(filepath.Join(repo, "examples"), filepath.Join(folder, "examples")))
+					for _, shared := range []string{"examples/scenarios", "sim/testdata/corpus"} {
+						ts.Check(os.CopyFS(filepath.Join(folder, shared), os.DirFS(filepath.Join(repo, shared))))
+					}
 					if args[0] == "new" || args[0] == "simulate" {
 						ts.Check(os.Remove(filepath.Join(folder, "my.sim")))
 					}

@@ -65,7 +65,7 @@ With --guest a program of your own runs the jobs; see simulate run --help.
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	completeExt(cmd, "state", "json")
-	completeFolder(cmd, "out")
+	completeFlag(cmd, "out", completeFolder)
 	completeNothing(cmd, "seeds", "shard", "jobs")
 	return cmd
 }
