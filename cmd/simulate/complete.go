@@ -33,6 +33,16 @@ func completeText(cmd *cobra.Command, flag string, complete func(s sim.Scenario,
 	})
 }
 
+// completeSchedule lists the names of the schedules.
+func completeSchedule(s sim.Scenario, text string) (names []string) {
+	for i := range s.Schedules {
+		if name := s.Schedules[i].Name; strings.HasPrefix(name, text) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // completeExt has a flag completed whose value is a file with the ending.
 func completeExt(cmd *cobra.Command, flag, ext string) {
 	completeFlag(cmd, flag, cobra.FixedCompletions([]string{ext}, cobra.ShellCompDirectiveFilterFileExt))

@@ -129,7 +129,12 @@ outcome is kept as it is.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: completeFile,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return completeFolder(cmd, args, text)
+			}
+			return completeFile(cmd, args[1:], text)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := input{stdin: cmd.InOrStdin()}
 			s, text, err := c.scenario(args[1])
@@ -159,6 +164,7 @@ outcome is kept as it is.`,
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "the `NAME` of the file in the folder, if it is to be another one")
+	completeNothing(cmd, "as")
 	return cmd
 }
 

@@ -40,6 +40,7 @@ func (c *input) addSwarm(cmd *cobra.Command) {
 // addFaults adds the flag --fault.
 func (c *input) addFaults(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&c.faults, "fault", nil, "what `FAULT` goes wrong beside what the file has, such as \"down for=10h at=2d\"; may be given several times")
+	completeText(cmd, "fault", sim.Scenario.CompleteFault)
 }
 
 // withFaults is the scenario with the faults of the flag.

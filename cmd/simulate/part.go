@@ -9,8 +9,8 @@ import (
 // part is what some seeds of a sweep came to, and of which sweep they are. Parts
 // of one sweep merge to what their seeds come to together, in any order.
 type part struct {
-	build      string    // what made the runs; "" where nobody asks
-	file       string    // the scenario's, as a command named it
+	build      string // what made the runs; "" where nobody asks
+	file       string // the scenario's, as a command named it
 	guests     guests
 	swarmGiven bool      // by a flag, in the place of the file's own
 	seeds      sim.Seeds // of the whole sweep

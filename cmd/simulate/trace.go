@@ -51,10 +51,10 @@ With --chrome a timeline of the run is written, to be opened in Perfetto
 	flags.IntVar(&c.last, "last", 0, "only the last `N` events of these")
 	flags.IntVar(&c.limit, "limit", 10_000, "print at most `N` events; 0: all of them")
 	flags.StringVar(&c.chrome, "chrome", "", "write a timeline in Chrome's trace format to `FILE`, and print no events")
-	kinds := cobra.FixedCompletions(kindWords(), cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("kind", kinds); err != nil {
-		panic(err)
-	}
+	completeFlag(cmd, "kind", cobra.FixedCompletions(kindWords(), cobra.ShellCompDirectiveNoFileComp))
+	completeText(cmd, "schedule", completeSchedule)
+	completeExt(cmd, "chrome", "json")
+	completeNothing(cmd, "why", "from", "to", "last", "limit")
 	cmd.MarkFlagsMutuallyExclusive("why", "chrome")
 	cmd.MarkFlagsMutuallyExclusive("last", "limit")
 	return cmd

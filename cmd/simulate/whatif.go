@@ -40,7 +40,6 @@ start, may also stand in a key at= or during=.
 	}
 	c.addFaults(cmd)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
-	completeText(cmd, "fault", sim.Scenario.CompleteFault)
 	return cmd
 }
 
