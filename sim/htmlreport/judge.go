@@ -66,16 +66,17 @@ func says(result *sim.Result) string {
 }
 
 func lede(d *run) string {
-	var due, late, early, skipped int64
+	var due, late, early, again, skipped int64
 	for _, s := range d.Schedules {
-		due, late, early, skipped = due+s.Due, late+s.Late, early+s.Early, skipped+s.Skipped
+		due, late, early, again, skipped = due+s.Due, late+s.Late, early+s.Early, again+s.FiredAgain, skipped+s.Skipped
 	}
 	text := fmt.Sprintf("%s came due in %s.", count(due, "boundary", "boundaries"), span(time.Duration(d.Simulated)*time.Millisecond))
+	calm := late+early+again+skipped == 0
 	struck := count(int64(len(d.Faults)), "fault", "faults")
 	switch {
-	case len(d.Faults) == 0 && late+early+skipped == 0:
+	case len(d.Faults) == 0 && calm:
 		return text + " Nothing was made to go wrong, and all fired on time."
-	case len(d.Faults) > 0 && late+early+skipped == 0:
+	case calm:
 		return text + fmt.Sprintf(" %s made none of them late.", struck)
 	case len(d.Faults) > 0:
 		text += " With " + struck + ", "
@@ -85,6 +86,9 @@ func lede(d *run) string {
 	text += fmt.Sprintf("%s fired late", number(late))
 	if early > 0 {
 		text += fmt.Sprintf(", %s early", number(early))
+	}
+	if again > 0 {
+		text += fmt.Sprintf(", %s again", number(again))
 	}
 	if skipped == 0 {
 		return text + ", and none was skipped."

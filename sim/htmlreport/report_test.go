@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,62 @@ func rows(s *schedule) (n [4]int64) {
 		n[3] += a.count
 	}
 	return n
+}
+
+// moment is a boundary that fired, and when.
+type moment struct{ boundary, at int64 }
+
+// What is drawn is what happened: each boundary on its own place, at the time at
+// which it fired, and each skipped one.
+func TestTheRowsAreTheEvents(t *testing.T) {
+	for name, s := range scenarios(t) {
+		r := NewRecorder(s)
+		fired, dropped := map[string][]moment{}, map[string][]int64{}
+		result, err := sim.Watch(s, func(e *sim.Event) {
+			r.Tell(e)
+			first := r.since(e.Boundary)
+			switch e.Kind {
+			case sim.EventFired:
+				fired[e.Schedule] = append(fired[e.Schedule], moment{first, r.since(e.At)})
+			case sim.EventSkipped:
+				for i := range e.Count {
+					dropped[e.Schedule] = append(dropped[e.Schedule], first+i*(r.since(e.Last)-first)/max(e.Count-1, 1))
+				}
+			}
+		})
+		require.NoError(t, err)
+		for _, d := range r.ofSchedules(result) {
+			var drawn []moment
+			var onTime, gaps []int64
+			for _, q := range d.Runs {
+				for i := range q[2] {
+					onTime = append(onTime, q[0]+i*q[1])
+				}
+			}
+			for _, f := range d.Fires {
+				for i := range f.count {
+					at := f.at
+					if f.spread {
+						at = f.since + i*(f.at-f.since)/(f.count-1)
+					}
+					drawn = append(drawn, moment{f.first + i*f.step, at})
+				}
+			}
+			for _, q := range d.Skips {
+				for i := range q.count {
+					gaps = append(gaps, q.first+i*q.step)
+				}
+			}
+			for _, m := range fired[d.Name] {
+				if late := m.at - m.boundary; late >= 0 && late <= onTimeMS && slices.Contains(onTime, m.boundary) {
+					continue
+				}
+				require.Contains(t, drawn, m, "%s: %s", name, d.Name)
+			}
+			require.Len(t, fired[d.Name], len(onTime)+len(drawn), "%s: %s", name, d.Name)
+			require.ElementsMatch(t, dropped[d.Name], gaps, "%s: %s", name, d.Name)
+		}
+	}
 }
 
 func wrongClock(s sim.Scenario) bool {

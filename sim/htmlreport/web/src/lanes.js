@@ -159,7 +159,6 @@ export function drawDepth(view, lane) {
   const at = bisector(step => step[0]), [from, to] = axis.range();
   const shown = steps.slice(Math.max(0, at.right(steps, from) - 1), at.right(steps, to));
   if (!shown.length) return;
-  // One column of a pixel has its highest step.
   const area = new Path2D(), line = new Path2D();
   let last = Math.max(-20, axis.x(shown[0][0])), height = y(shown[0][1]), peak = shown[0];
   area.moveTo(last, bottom);
@@ -180,6 +179,7 @@ export function drawDepth(view, lane) {
   c.fillStyle = colours.depth;
   c.fill(area);
   line.lineTo(last, height);
+  if (shown.length > view.width) return labelPeak(view, lane, peak, y); // the outline would cover it all
   c.save();
   c.beginPath();
   c.rect(0, top - 6, view.width, bottom - top + 5);
@@ -188,12 +188,15 @@ export function drawDepth(view, lane) {
   c.lineWidth = 1;
   c.stroke(line);
   c.restore();
-  if (peak[1] > 1 && peak[0] >= from) {
-    const x = axis.x(peak[0]), flip = x > view.width - 110;
-    text(c, `${number(peak[1])} at ${clock(run.at(peak[0]))}`, x + (flip ? -6 : 7), Math.max(lane.y + (view.compact ? 20 : 5), y(peak[1]) - 2),
-      { size: 10.5, weight: 500, align: flip ? 'right' : 'left', colour: colours.ink, halo: colours.surface });
-    view.hit(lane, x - 6, x + 6, { type: 'depth', t: peak[0], n: peak[1], key: `depth/${peak[0]}` }, 3);
-  }
+  labelPeak(view, lane, peak, y);
+}
+
+function labelPeak(view, lane, [t, n], y) {
+  const { c, axis, colours, run } = view, x = axis.x(t), flip = x > view.width - 110;
+  if (n < 2 || x < view.left) return;
+  text(c, `${number(n)} at ${clock(run.at(t))}`, x + (flip ? -6 : 7), Math.max(lane.y + (view.compact ? 20 : 5), y(n) - 2),
+    { size: 10.5, weight: 500, align: flip ? 'right' : 'left', colour: colours.ink, halo: colours.surface });
+  view.hit(lane, x - 6, x + 6, { type: 'depth', t, n, key: `depth/${t}` }, 3);
 }
 
 // drawViolations draws a red line through all lanes, with a flag in the axis.
