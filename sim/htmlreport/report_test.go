@@ -62,7 +62,10 @@ func TestTheDataReconcileWithTheResult(t *testing.T) {
 			require.Equal(t, want.Fired, got.OnTime+got.Early+got.Late+got.FiredAgain, about)
 			require.Equal(t, want.FiredAgain+want.FiredByRepair, got.FiredAgain, about)
 			require.Equal(t, want.Skipped, got.Skipped, about)
-			require.Equal(t, rows(&got), [4]int64{got.OnTime, got.Early + got.Late + got.FiredAgain, got.Skipped, got.Failed + got.Dead}, about)
+			require.Equal(t, map[string]int64{
+				"on time": got.OnTime, "early": got.Early, "late": got.Late, "again": got.FiredAgain,
+				"skipped": got.Skipped, "failed": got.Failed, "dead": got.Dead,
+			}, rows(&got), about)
 			if !wrongClock(s) {
 				require.Equal(t, want.MaxLate.Milliseconds(), got.Longest, about)
 			}
@@ -85,19 +88,20 @@ func TestTheDataReconcileWithTheResult(t *testing.T) {
 	}
 }
 
-// rows counts what is drawn: on time, other fires, skips, tries.
-func rows(s *schedule) (n [4]int64) {
+// rows counts what is drawn, by kind.
+func rows(s *schedule) map[string]int64 {
+	n := map[string]int64{"on time": 0, "early": 0, "late": 0, "again": 0, "skipped": 0, "failed": 0, "dead": 0}
 	for _, q := range s.Runs {
-		n[0] += q[2]
+		n["on time"] += q[2]
 	}
 	for _, f := range s.Fires {
-		n[1] += f.count
+		n[f.kind] += f.count
 	}
 	for _, q := range s.Skips {
-		n[2] += q.count
+		n["skipped"] += q.count
 	}
 	for _, a := range s.Tries {
-		n[3] += a.count
+		n[a.kind] += a.count
 	}
 	return n
 }
@@ -203,7 +207,8 @@ func TestMergedRowsCountAsMuch(t *testing.T) {
 	require.Equal(t, 10_000, did.Of)
 	require.Equal(t, len(list[0].Fires)+len(list[0].Tries), did.Rows)
 	require.LessOrEqual(t, did.Rows, 1000)
-	require.Equal(t, [4]int64{0, 5000, 0, 5000}, rows(&list[0]))
+	require.Equal(t, int64(5000), rows(&list[0])["late"])
+	require.Equal(t, int64(5000), rows(&list[0])["failed"])
 	require.Contains(t, list[0].Fires, s.Fires[0])
 	require.Contains(t, list[0].Fires, s.Fires[4000])
 	for i, f := range list[0].Fires {
@@ -212,18 +217,68 @@ func TestMergedRowsCountAsMuch(t *testing.T) {
 	}
 }
 
+// Those make one row that lie next to each other on their grid, and fired in one
+// tick or each as late as the one before.
+func TestFiresOfOneRow(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fires [][2]int64 // boundary, at
+		rows  int
+	}{
+		{"in one tick", [][2]int64{{0, 5000}, {1000, 5000}, {2000, 5000}}, 1},
+		{"each as late", [][2]int64{{0, 5000}, {1000, 6000}, {2000, 7000}}, 1},
+		{"one missing in one tick", [][2]int64{{0, 5000}, {1000, 5000}, {3000, 5000}}, 2},
+		{"one missing, each as late", [][2]int64{{0, 5000}, {1000, 6000}, {3000, 8000}}, 2},
+		{"later and later", [][2]int64{{0, 5000}, {1000, 6500}, {2000, 8000}}, 3},
+		{"a tick, and then one by one", [][2]int64{{0, 5000}, {1000, 5000}, {2000, 6000}}, 2},
+		{"again from the first", [][2]int64{{1000, 5000}, {0, 5000}}, 2},
+	} {
+		var list []fire
+		for _, f := range c.fires {
+			if n := len(list); n == 0 || !list[n-1].goesOn("late", f[0], f[1]) {
+				list = append(list, fire{first: f[0], count: 1, at: f[1], kind: "late"})
+			}
+		}
+		require.Len(t, list, c.rows, c.name)
+	}
+}
+
+// A job waits from its fire to its claim, from a failed attempt's delay on, and
+// after its claim has lapsed.
+func TestWhenAJobWaits(t *testing.T) {
+	q := newJobs(sim.Scenario{})
+	s := &schedule{}
+	start := sim.DefaultStart
+	tell := func(seconds int64, e sim.Event) {
+		e.Job, e.Queue, e.Shown = 1, "q", start.Add(time.Duration(seconds)*time.Second)
+		q.tell(&e, 1000*seconds, s, 0)
+	}
+	tell(0, sim.Event{Kind: sim.EventFired})
+	tell(10, sim.Event{Kind: sim.EventClaimed, Until: start.Add(30 * time.Second)})
+	tell(20, sim.Event{Kind: sim.EventJobRetried, Until: start.Add(40 * time.Second)})
+	tell(50, sim.Event{Kind: sim.EventClaimed, Until: start.Add(60 * time.Second)})
+	tell(70, sim.Event{Kind: sim.EventClaimed, Until: start.Add(90 * time.Second)})
+	tell(80, sim.Event{Kind: sim.EventJobDone})
+	tell(200, sim.Event{Kind: sim.EventRowsRead})
+	require.Equal(t, [][2]int64{{0, 1}, {10_000, 0}, {40_000, 1}, {50_000, 0}, {60_001, 1}, {70_000, 0}}, q.queues["q"].steps)
+	require.Equal(t, int64(1), s.Failed)
+}
+
 // Of too many steps the peaks stay.
 func TestThePeakOfAQueueIsKept(t *testing.T) {
 	var w waiting
-	for i := range int64(10 * mostSteps) {
-		w.step(2*i, 1)
-		w.step(2*i+1, -1)
+	const n, peak = 10 * mostSteps, 7 * mostSteps / 2
+	for i := range int64(n) {
+		by := int64(1)
+		if i == peak+1 {
+			by = 7
+		}
+		w.step(2*i, by)
+		w.step(2*i+1, -by)
 	}
-	w.step(100_000, 7)
-	w.step(100_001, -7)
-	list := w.thinned(20 * mostSteps)
-	require.LessOrEqual(t, len(list), mostSteps+2)
-	require.Contains(t, list, [2]int64{100_000, 7})
+	list := w.thinned(2 * n)
+	require.LessOrEqual(t, len(list), mostSteps)
+	require.Contains(t, list, [2]int64{2*peak + 2, 7})
 	require.Equal(t, w.steps[len(w.steps)-1], list[len(list)-1])
 }
 
