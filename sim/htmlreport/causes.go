@@ -32,7 +32,7 @@ func (c *causes) note(e *sim.Event) {
 		if e.Op == "renew" {
 			c.events[e.ID] = *e
 		}
-	case sim.EventFired, sim.EventSkipped, sim.EventLeaseRenewed, sim.EventClaimed, sim.EventHandlerEnded,
+	case sim.EventFired, sim.EventSkipped, sim.EventLeaseRenewed, sim.EventEnqueued, sim.EventClaimed, sim.EventHandlerEnded,
 		sim.EventHandlerCut, sim.EventJobDone, sim.EventJobRetried, sim.EventJobDied, sim.EventClaimLost:
 	default:
 		c.events[e.ID] = *e

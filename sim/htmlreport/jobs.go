@@ -46,7 +46,7 @@ func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
 	switch e.Kind {
 	case sim.EventStoreOpened:
 		q.forget(e.Reason, now)
-	case sim.EventFired:
+	case sim.EventFired, sim.EventEnqueued:
 		q.end(e.Job, now) // one of a number that a restart gave anew
 		q.live[e.Job] = &job{queue: e.Queue, made: now}
 		q.wait(q.live[e.Job], now)
@@ -58,18 +58,30 @@ func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
 		q.work(j, now)
 		q.later(e.Job, j, until+1)
 	case sim.EventJobRetried:
-		s.Failed++
-		s.Tries = append(s.Tries, attempt{now, "failed", e.Attempt, boundary, 1})
+		s.tried(attempt{now, "failed", e.Attempt, boundary, 1})
 		if j != nil {
 			q.work(j, now)
 			q.later(e.Job, j, until)
 		}
 	case sim.EventJobDied:
-		s.Dead++
-		s.Tries = append(s.Tries, attempt{now, "dead", e.Attempt, boundary, 1})
+		s.tried(attempt{now, "dead", e.Attempt, boundary, 1})
 		q.end(e.Job, now)
 	case sim.EventJobDone:
 		q.end(e.Job, now)
+	}
+}
+
+// tried notes an attempt; those of a job of no schedule are in its queue's
+// figures alone.
+func (s *schedule) tried(a attempt) {
+	if s == nil {
+		return
+	}
+	s.Tries = append(s.Tries, a)
+	if a.kind == "dead" {
+		s.Dead++
+	} else {
+		s.Failed++
 	}
 }
 

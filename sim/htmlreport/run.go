@@ -67,14 +67,9 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	return d, nil
 }
 
-// calm runs the scenario without its faults; the operator's edits are none.
+// calm runs the scenario without its faults.
 func (r *Recorder) calm() (*Recorder, *sim.Result, error) {
-	s := r.scenario
-	s.Faults = slices.DeleteFunc(slices.Clone(s.Faults), func(f sim.Fault) bool { return f.Kind < sim.FaultEditAdd || f.Kind > sim.FaultEditRemove })
-	s.Expect = nil
-	if len(s.Faults) == 0 {
-		s.QuietAfter = 0
-	}
+	s := r.scenario.Calm()
 	calm := NewRecorder(s)
 	result, err := sim.Watch(s, calm.Tell)
 	return calm, result, err

@@ -139,6 +139,12 @@ func sayFault(f *sim.Fault, single bool) string {
 		return who + " crashed, back after " + span(f.For) + strings.Replace(with, " and ", " with ", 1)
 	case sim.FaultPause:
 		return who + " stood still" + lasted
+	case sim.FaultRestartStorm:
+		return who + " crashed again and again" + lasted
+	case sim.FaultThrottle:
+		return who + " " + was + " throttled" + lasted + map[sim.Profile]string{
+			sim.HiddenTab: ", like a hidden tab", sim.Laptop: ", like a closed laptop", sim.LowPower: ", to save power",
+		}[f.Profile]
 	case sim.FaultClockJump:
 		return clock + " jumped " + span(max(f.By, -f.By)) + map[bool]string{true: " ahead", false: " back"}[f.By > 0] + lasted
 	case sim.FaultClockDrift:
@@ -154,12 +160,32 @@ func sayFault(f *sim.Fault, single bool) string {
 		return "The store failed all calls" + lasted
 	case sim.FaultStoreSlow:
 		return "The store was slow" + lasted + chance
+	case sim.FaultStoreFull:
+		return "The store was full" + lasted
+	case sim.FaultSwizzle:
+		return "The processes were cut off from the store, one after the other," + lasted
+	case sim.FaultStaleRead:
+		return "The store answered rows as they had been" + lasted + chance
+	case sim.FaultRepeatedRow:
+		return "The store answered rows twice" + lasted + chance
+	case sim.FaultLostRow:
+		return "The row of " + f.Schedule + " was lost" + lasted
 	case sim.FaultHandlerSlow:
 		return "Handlers" + whose + " were slow" + lasted + chance
 	case sim.FaultHandlerFails:
 		return "Handlers" + whose + " failed" + lasted + chance
 	case sim.FaultHandlerPanics:
 		return "Handlers" + whose + " panicked" + lasted + chance
+	case sim.FaultHandlerHangs:
+		return "Handlers" + whose + " hung" + lasted + chance
+	case sim.FaultPoison:
+		return "Some jobs" + whose + " were poison" + lasted + chance
+	case sim.FaultHandlerSpawns:
+		return "Handlers" + whose + " made more jobs" + lasted + chance
+	case sim.FaultLostAck:
+		return "Acks" + whose + " were lost" + lasted + chance
+	case sim.FaultOverload:
+		return "Jobs of no schedule flooded the queues" + whose + lasted
 	case sim.FaultLateAck:
 		return "Acks" + whose + " came late" + lasted + chance
 	case sim.FaultDuplicateAck:
@@ -174,6 +200,8 @@ func sayFault(f *sim.Fault, single bool) string {
 		return f.Schedule + " was resumed"
 	case sim.FaultEditRemove:
 		return f.Schedule + " was removed"
+	case sim.FaultEditRename:
+		return f.Schedule + " was renamed"
 	case sim.FaultTamper:
 		return "The row of " + f.Schedule + " was spoilt" + lasted
 	}
@@ -197,7 +225,7 @@ func short(f *sim.Fault) string {
 		return who + "crash" + map[sim.Restart]string{sim.FromSnapshot: ", snapshot", sim.FromNothing: ", empty"}[f.Restart]
 	case sim.FaultClockJump:
 		return who + "clock " + map[bool]string{true: "+", false: "−"}[f.By > 0] + span(max(f.By, -f.By))
-	case sim.FaultEditAdd, sim.FaultEditChange, sim.FaultEditPause, sim.FaultEditResume, sim.FaultEditRemove, sim.FaultTamper:
+	case sim.FaultEditAdd, sim.FaultEditChange, sim.FaultEditPause, sim.FaultEditResume, sim.FaultEditRemove, sim.FaultEditRename, sim.FaultTamper, sim.FaultLostRow:
 		return f.Kind.String() + " " + f.Schedule
 	}
 	return who + f.Kind.String()
