@@ -24,6 +24,7 @@ const (
 	aPass
 	aFire
 	aReport
+	anOperation
 	aClaim
 	aClaimedJob
 	aJobReceived
@@ -68,6 +69,7 @@ var checkedAt = [occasions][]invariant{
 	aPass:             {movesOn, oneFate},
 	aFire:             {firesOnce, onGridOnly, notEarly, oneFate, fireOrder, oneState},
 	aReport:           {trueReport},
+	anOperation:       {trueEvents},
 	aClaim:            {oneState},
 	aClaimedJob:       {oneState, oneClaim, notEarly, attemptsHeld, rightJob, claimOrder, liveness},
 	aJobReceived:      {rightJob},

@@ -21,6 +21,7 @@ type flight struct {
 	began  store.Instant // by the store's clock
 	turns  int64         // of all clocks, by then
 	intent intent
+	owed   uint64
 
 	// Of the call under way.
 	leg             leg
@@ -82,10 +83,10 @@ func (w *world) coroutine() *coroutine {
 
 // fly lets the flight go on to its next wait, or to its end.
 func (w *world) fly(f *flight) {
-	w.acting, w.flying, w.intent = f.node, f, f.intent
+	w.acting, w.flying, w.intent, w.owed = f.node, f, f.intent, f.owed
 	until, more := f.resume()
-	w.acting, w.flying, f.intent = nil, nil, w.intent
-	w.intent = intent{}
+	w.acting, w.flying, f.intent, f.owed = nil, nil, w.intent, w.owed
+	w.intent, w.owed = intent{}, 0
 	switch {
 	case !more: // it was abandoned, or has panicked
 		return

@@ -49,6 +49,7 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 		})
 		t.w.tellOfJob(done.Inserts[i].Job, t.jobs[done.Inserts[i].Job], Event{Kind: EventEnqueued, Cause: t.w.causeOfCall()})
 		t.w.digest.Int(tagFire, int64(done.Inserts[i].Job))
+		t.w.owes(tickonce.EventEnqueued, done.Now, int64(done.Inserts[i].Job), 1)
 		q.row.Pending++
 		q.row.Enqueued++
 		t.wake(q)

@@ -40,6 +40,7 @@ const (
 	revGuard
 	fireOrder
 	trueReport
+	trueEvents
 	repairs
 	rightPolicy
 	budgetHeld
@@ -88,6 +89,7 @@ var rules = [invariants]struct{ name, about string }{
 	revGuard:     {"T3 guard", "a row is written if it is as it was read, and only then"},
 	fireOrder:    {"T10 order", "schedules are read, and their boundaries fire, by time and then by name"},
 	trueReport:   {"T12 report", "a runner reports what its tick did"},
+	trueEvents:   {"true events", "an observer is told once of each thing that an operation did, if its outcome is known"},
 	repairs:      {"T11 repair", "a repair mends what a clock that was ahead did, and nothing else"},
 	rightPolicy:  {"T14 policy", "a schedule is stored with the policy that was asked for"},
 	budgetHeld:   {"T15 budget", "a tick stays within its budget, or fires one schedule alone"},

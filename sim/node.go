@@ -139,7 +139,7 @@ func (n *node) boot() {
 func (n *node) config() tickonce.Config {
 	e := n.w.scenario.Engine
 	c := tickonce.Config{
-		Clock: newClock(n.w, n.clock), Seed: max(e.Seed, 1), Owner: n.owner,
+		Clock: newClock(n.w, n.clock), Seed: max(e.Seed, 1), Owner: n.owner, Observer: n.hears,
 		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
 		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}

@@ -85,6 +85,7 @@ func (w *world) makeEdit(f *Fault) (err error) {
 		_, err = o.engine.Unschedule(ctx, f.Schedule)
 	}
 	w.intent = intent{}
+	w.checkEvents()
 	if err == nil && w.now == began && f.Kind != FaultEditRename {
 		w.truth.checkEdit(f.Kind, f.Schedule, nil)
 	}

@@ -327,6 +327,54 @@ func TestChecksHaveTeeth(t *testing.T) {
 			below: claim(func(j *store.Job) { j.ID += 1000 }),
 		},
 		{
+			lie: "an ack is told as refused that was accepted", fails: trueEvents, text: calmHour,
+			above: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+				now, err := s.Settle(ctx, settles, out)
+				out[0] = false
+				return now, err
+			}},
+		},
+		{
+			lie: "a claim is told as of another attempt", fails: trueEvents, text: calmHour,
+			above: claim(func(j *store.Job) { j.Attempts-- }),
+		},
+		{
+			lie: "a claim is not told", fails: trueEvents, text: calmHour,
+			above: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+				c, err := s.Claim(ctx, queue, "liar", dst)
+				c.N = 0
+				return c, err
+			}},
+		},
+		{
+			lie: "a fire is told with another boundary", fails: trueEvents, text: calmHour,
+			above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				for i := range t.Fires {
+					t.Fires[i].Boundary += minute
+				}
+				return held, err
+			}},
+		},
+		{
+			lie: "skips are told that were not made", fails: trueEvents, text: downFor90m,
+			above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				for i := range t.Moves {
+					t.Moves[i].Outcome = store.Stale
+				}
+				return held, err
+			}},
+		},
+		{
+			lie: "a pause is told at another time", fails: trueEvents, text: pausedHour,
+			above: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				done, err := s.Commit(ctx, b)
+				done.Now++
+				return done, err
+			}},
+		},
+		{
 			lie: "a job is handed out before an earlier one", fails: claimOrder, text: calmHour,
 			below: secondJob(),
 		},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/memengine"
@@ -360,6 +361,7 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 			Late: time.Duration(lateMS) * time.Millisecond, Again: s.firedAgain+s.firedByRepair > again,
 		})
 	}
+	t.w.owes(tickonce.EventFired, tick.Now, int64(fire.Job), 1)
 	t.insert(s, fire, tick.Now)
 }
 
@@ -378,6 +380,10 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	s.capSkips += s.tick.capSkips
 	skips := s.tick.policySkips + s.tick.capSkips
 	full := move.Fires == catchUpCap
+	t.w.owes(tickonce.EventSkipped, tick.Now, s.index, skips)
+	if move.Hold != nil {
+		t.w.owes(tickonce.EventQuarantined, tick.Now, s.index, 1)
+	}
 	t.w.coverage.sometimes(skipped, skips > 0)
 	t.w.coverage.sometimes(skipOnGrid, skips > 0 && s.onGrid(tick.Now))
 	t.w.coverage.sometimes(capHit, full && skips == 0)

@@ -206,7 +206,9 @@ func (t *truth) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	if dead := t.bury(q, claim.Now); dead != claim.Buried {
 		t.w.fail(oneState, "", fmt.Sprintf("queue %q buried %d jobs, of which %d had to die", queue, claim.Buried, dead))
 	}
+	t.w.owes(tickonce.EventBuried, claim.Now, 0, int64(claim.Buried))
 	for i := range dst[:claim.N] {
+		t.w.owes(tickonce.EventClaimed, claim.Now, int64(dst[i].ID)+int64(dst[i].Attempts)<<48, 1)
 		t.claimed(q, &dst[i], claim.Now)
 	}
 	return claim, nil
@@ -336,6 +338,11 @@ func (t *truth) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 		return now, err
 	}
 	for i := range settles {
+		kind := tickonce.EventClaimLost
+		if out[i] {
+			kind = [...]tickonce.EventKind{store.Pending: tickonce.EventRetried, store.Done: tickonce.EventDone, store.Dead: tickonce.EventDied}[settles[i].To]
+		}
+		t.w.owes(kind, now, int64(settles[i].Job), 1)
 		t.settled(&settles[i], out[i], now)
 	}
 	return now, nil
@@ -429,6 +436,9 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 		}
 		if out[i] != want {
 			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d answered %d, not %d; its claim holds: %v", e.Attempt, out[i], want, held))
+		}
+		if !held {
+			t.w.owes(tickonce.EventClaimLost, now, int64(e.Job), 1)
 		}
 		if !held && t.w.watched() {
 			t.w.tellOfRefusal(e.Job, e.Attempt)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -48,6 +49,7 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		t.put(&done.Puts[i], done.Now)
 	}
 	for _, g := range b.Removes {
+		t.w.owes(tickonce.EventUnscheduled, done.Now, t.named[g.Name].index, 1)
 		t.remove(g.Name, Event{Kind: EventRemoved})
 	}
 	if t.w.acting == t.w.operator {
@@ -73,8 +75,10 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	t.w.coverage.sometimes(rowHealed, s.row.Hold != nil && row.Hold == nil)
 	switch t.w.intent.edit {
 	case FaultEditPause:
+		t.w.owes(tickonce.EventPaused, now, s.index, 1)
 		t.paused(s, row)
 	case FaultEditResume:
+		t.w.owes(tickonce.EventResumed, now, s.index, 1)
 		t.resumed(s, row, now)
 	default:
 		t.registered(s, row, now)
@@ -90,10 +94,15 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	as, w := t.w.intent.as, t.w
 	anew := t.byID[row.ID] == nil
 	from, to := w.read(now)
-	if as == nil {
-		w.checked[aRepair]++
-	} else {
+	switch {
+	case as != nil:
 		w.checked[aRegistration]++
+		w.owes(tickonce.EventScheduled, now, s.index, 1)
+	case anew:
+		w.owes(tickonce.EventRearmed, now, s.index, 1)
+		fallthrough
+	default:
+		w.checked[aRepair]++
 	}
 	switch {
 	case s.known && anew != w.beginsAnew(s, row):
@@ -231,6 +240,7 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 		t.w.fail(pauses, row.Name, "its resume left "+unlike(row, &want))
 	}
 	s.pauseSkips += missed
+	t.w.owes(tickonce.EventSkipped, now, s.index, missed)
 	if missed > 0 {
 		t.w.tellOfSkips(s, s.first(), want.Cursor, "pause")
 	}

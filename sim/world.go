@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -31,8 +32,10 @@ type world struct {
 	truth  *truth
 	disk   disk
 	nodes  []*node
-	acting *node  // whose step it is, or nil
-	intent intent // of its operation on a schedule
+	acting *node              // whose step it is, or nil
+	intent intent             // of its operation on a schedule
+	owed   uint64             // the sum of the events that its operation has yet to tell of
+	heard  tickonce.EventKind // the last that it told of
 
 	flying   *flight      // the step under way, if it is one
 	flights  []*flight    // those that wait, at free indices nil
@@ -272,18 +275,22 @@ func (w *world) step(n *node, e event) {
 	case nodeStarts:
 		if n.epoch == e.epoch {
 			n.start()
+			w.checkEvents()
 		}
 	case runnerSteps:
 		if n.runnerEpoch == e.epoch {
 			n.step()
+			w.checkEvents()
 			w.strike(n)
 		}
 	case workerSteps:
 		if worker := n.workers[e.index]; worker.epoch == e.epoch {
 			worker.step()
+			w.checkEvents()
 		}
 	case ackComes:
 		w.receive(e.index)
+		w.checkEvents()
 	}
 }
 

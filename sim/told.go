@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
+)
+
+// owes notes what the call under way did and its process is answered: each of it
+// is told to the process's observer once, before the operation returns. What an
+// unknown outcome hides is not told.
+func (w *world) owes(kind tickonce.EventKind, at store.Instant, what, times int64) {
+	if w.acting.reply == faultstore.Pass {
+		w.owed += uint64(times) * sumOf(kind, at, what)
+	}
+}
+
+// sumOf is what one event adds to a sum, in which equal ones cancel each other.
+func sumOf(kind tickonce.EventKind, at store.Instant, what int64) uint64 {
+	return core.Mix64(core.Mix64(uint64(kind)^uint64(at)<<8) ^ uint64(what))
+}
+
+// hears is the observer of the process's engine. It sums up what [world.owes]
+// does, but for events that no call answers and those of the lease.
+func (n *node) hears(e tickonce.Event) {
+	w, what, times := n.w, int64(e.Job), int64(1)
+	switch e.Kind {
+	case tickonce.EventFired:
+		if j := w.truth.jobs[e.Job]; j != nil &&
+			(j.schedule.scenario.Name != e.Schedule || j.queue.row.Name != e.Queue || timeOf(j.boundary) != e.Boundary) {
+			w.fail(trueEvents, e.Schedule, fmt.Sprintf("%+v was told, and is not so", e))
+		}
+	case tickonce.EventClaimed:
+		what += e.Count << 48
+	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventClaimLost, tickonce.EventEnqueued:
+	case tickonce.EventScheduled, tickonce.EventUnscheduled, tickonce.EventPaused, tickonce.EventResumed,
+		tickonce.EventQuarantined, tickonce.EventRearmed:
+		what = w.truth.named[e.Schedule].index
+	case tickonce.EventSkipped:
+		what, times = w.truth.named[e.Schedule].index, e.Count
+	case tickonce.EventBuried:
+		what, times = 0, e.Count
+	default:
+		return
+	}
+	w.owed -= uint64(times) * sumOf(e.Kind, store.Instant(e.At.UnixMilli()), what)
+	w.heard = e.Kind
+}
+
+// checkEvents checks at the end of an operation that what was told is what
+// happened.
+func (w *world) checkEvents() {
+	w.checked[anOperation]++
+	if w.owed != 0 {
+		w.fail(trueEvents, "", fmt.Sprintf("%s was told of other events than happened, the last one was %s", w.acting, w.heard))
+	}
+	w.owed, w.heard = 0, tickonce.EventNone
+}
