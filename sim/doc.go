@@ -197,8 +197,8 @@
 // anywhere, which is the default, or what a process that the fault names must be
 // in the middle of: between-read-and-write of a tick; or mid-request or mid-reply,
 // while a call of it is on its way to the store, or back. From its time on the
-// fault waits for that. It strikes once, and never if it would then last beyond
-// quiet-after; such a fault is not written with during.
+// fault waits for that. It strikes once, or of a storm each crash, and never if it
+// would then last beyond quiet-after; such a fault is not written with during.
 //
 // Without runner=, a fault of a clock is one of the store's, by which everything is
 // decided; a process sleeps by its own, which a single process shares with the
@@ -211,9 +211,9 @@
 // What is on its way when a slowness ends arrives then. So a process that is cut
 // off from the store is an error-burst of its runner=; swizzle cuts off one
 // process after the other, and lets them come back in another order. A store that
-// is full fails the calls that write, but for renewals and releases of the lease. A flaky handler is
-// failing with p=, and what a crash loses of the log's end is what came after the
-// snapshot that restart=snapshot begins from. A lease's renewal is
+// is full fails the calls that write, but for renewals and releases of the lease. A
+// flaky handler is failing with p=, and what a crash loses of the log's end is what
+// came after the snapshot that restart=snapshot begins from. A lease's renewal is
 //
 //	lost                     error-burst op=renew applied=no
 //	done, and nobody told    error-burst op=renew applied=yes

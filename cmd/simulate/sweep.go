@@ -46,6 +46,7 @@ With --guest a program of your own runs the jobs; see simulate run --help.
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
   simulate sweep --seeds 1..10000 --swarm "faults=8..60" examples/scenarios/all-outages.sim
   simulate sweep --swarm "faults=1..8 kinds=clock,process,-crash" --fail-fast my.sim
+  simulate sweep --swarm portfolio --seeds 1..100000 my.sim
   simulate sweep my.sim --out finds
   simulate sweep my.sim --seeds 1..1000000 --shard 3/64 --state shard-3.json`,
 		Args:              oneFile,
