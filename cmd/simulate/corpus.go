@@ -44,8 +44,10 @@ The folder of this module is sim/testdata/corpus.`,
 func newCorpusList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:               "list FOLDER",
-		Short:             "List the files and what each is kept for",
+		Use:   "list FOLDER",
+		Short: "List the files and what each is kept for",
+		Long: `List the files of the folder, by their names, and what each is kept for. They are
+read, and not run.`,
 		Example:           "  simulate corpus list sim/testdata/corpus",
 		Args:              oneFolder,
 		ValidArgsFunction: completeFolder,

@@ -65,7 +65,7 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 	cmd.Flags().IntVar(&c.width, "width", 0, "how many `COLUMNS` the drawing has (default: those of the terminal, or 80)")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
 	completeExt(cmd, "report", "html")
-	completeNothing(cmd, "seed")
+	completeNothing(cmd, "seed", "width")
 	return cmd
 }
 
