@@ -30,19 +30,27 @@ func (k *FaultKind) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// longest is how long a fault may be so that it ends by the quiet.
+func (f *Fault) longest(quiet time.Duration) time.Duration {
+	return (quiet - f.At) / time.Duration(2*max(f.Times, 1)-1)
+}
+
+// lastsMS is how long it lasts in all.
+func (f *Fault) lastsMS() int64 { return f.For.Milliseconds() * int64(2*max(f.Times, 1)-1) }
+
 // faultState is what a fault of the scenario has done so far.
 type faultState struct {
 	effect  int64
 	cost    Cost
-	outages [][]asked       // of an outage of the store, of the loops of each process
-	ahead   bool            // of a strobe: the clock
-	before  *store.Schedule // of FaultTamper: what the row was that is spoilt
-	after   *store.Schedule // and what it became
-	over    bool            // it has ended
-	struck  int             // of FaultRestartStorm: how often
-	poison  map[store.JobID]bool
-	cutOff  []cutOff // of FaultSwizzle, for each process
-	told    int64    // the event of its begin, or its end
+	outages [][]asked            // of an outage of the store, of the loops of each process
+	ahead   bool                 // of a strobe: the clock
+	before  *store.Schedule      // of FaultTamper: what the row was that is spoilt
+	after   *store.Schedule      // and what it became
+	over    bool                 // it has ended
+	struck  int                  // of FaultRestartStorm: how often
+	poison  map[store.JobID]bool // of FaultPoison: which jobs it was drawn for, and whether it struck
+	cutOff  []cutOff             // of FaultSwizzle, for each process
+	told    int64                // the event of its begin, or its end
 }
 
 // strikeRounds bounds how many rounds of the steps of its instant go before a

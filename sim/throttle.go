@@ -1,11 +1,6 @@
 package sim
 
-import (
-	"slices"
-	"time"
-
-	"github.com/tickonce/tickonce/store"
-)
+import "github.com/tickonce/tickonce/store"
 
 // wake is when a process may take a step that is due now, in true time: its host
 // has throttled it since begin.
@@ -75,49 +70,3 @@ func (w *worker) outlastedBy(until store.Instant) bool {
 	world := w.node.w
 	return w.state == works && w.job.Deadline.Before(timeOf(world.shown().Add(int64(until-world.now))))
 }
-
-// cutOff is for how long a process is cut off from the store.
-type cutOff struct{ from, to store.Instant }
-
-// swizzle draws when each process is cut off and comes back: one after the other
-// in the first half of the fault, and in another order in the second.
-func (w *world) swizzle(fault int) {
-	state, half := &w.faults[fault], w.scenario.Faults[fault].For.Milliseconds()/2
-	state.cutOff = make([]cutOff, len(w.nodes))
-	cut, back := w.shuffled(len(w.nodes)), w.shuffled(len(w.nodes))
-	for i := range w.nodes {
-		step := half * int64(i) / int64(len(w.nodes))
-		state.cutOff[cut[i]].from = w.now.Add(step)
-		state.cutOff[back[i]].to = w.now.Add(half + step)
-	}
-}
-
-// shuffled draws an order of n things.
-func (w *world) shuffled(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		at := int(w.draws.swizzle.choice(int64(i + 1)))
-		order = slices.Insert(order[:i], at, i)
-	}
-	return order
-}
-
-// cuts reports whether the fault fails calls of n now, if it is one that does.
-func (s *faultState) cuts(n *node) bool {
-	if s.cutOff == nil {
-		return true
-	}
-	if n.index >= len(s.cutOff) {
-		return false // the operator
-	}
-	cut := s.cutOff[n.index]
-	return cut.from <= n.w.now && n.w.now < cut.to
-}
-
-// longest is how long a fault may be so that it ends by the quiet.
-func (f *Fault) longest(quiet time.Duration) time.Duration {
-	return (quiet - f.At) / time.Duration(2*max(f.Times, 1)-1)
-}
-
-// lastsMS is how long it lasts in all.
-func (f *Fault) lastsMS() int64 { return f.For.Milliseconds() * int64(2*max(f.Times, 1)-1) }
