@@ -44,6 +44,7 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
+  simulate run --report out.html examples/scenarios/all-outages.sim
   simulate run --ascii examples/scenarios/regional-outage.sim
   simulate run --seed 7 --json examples/scenarios/database-failover.sim
   simulate run --seed 7 --print examples/scenarios/interleavings.sim >seed-7.sim

@@ -160,7 +160,9 @@ func came(f *sim.FaultResult) string {
 			parts = append(parts, number(n)+" "+text)
 		}
 	}
-	add(c.Due, "boundaries due meanwhile")
+	if c.Due > 0 {
+		parts = append(parts, count(c.Due, "boundary", "boundaries")+" due meanwhile")
+	}
 	add(c.OnTime, "on time")
 	add(c.Late, "late")
 	add(c.Skipped, "skipped")
