@@ -1,6 +1,7 @@
 // Command simulate runs schedules in virtual time, through outages, and tells
 // what became of every boundary. Package sim describes its scenario files.
 //
+//	simulate new             write a scenario to start from
 //	simulate run FILE        run a scenario and judge it
 //	simulate what-if FILE    what a fault changes, and by which rule
 //	simulate trace FILE      what happens in a run, event by event, and why
