@@ -211,12 +211,14 @@ func (w *worker) proceed() {
 		return
 	}
 	w.call = nil
-	w.judge(c)
-	w.end()
+	if w.judge(c); !w.node.w.broken {
+		w.end()
+	}
 }
 
 // judge takes how the handler in Go ended as the ending, unless a fault has a
-// worse one. Of the crashes of a schedule's handler the first is a failure.
+// worse one. Of the crashes of a schedule's handler the first is a failure; one
+// that takes more than it may breaks the run off.
 func (w *worker) judge(c *Call) {
 	world, s := w.node.w, w.node.w.truth.named[w.job.Schedule]
 	if c.err == nil {
@@ -229,7 +231,7 @@ func (w *worker) judge(c *Call) {
 	switch {
 	case errors.Is(c.err, ErrBudget):
 		world.note(Budget, "handler budget", s.scenario.Name, detail())
-		w.ends, world.broken = panics, true
+		world.broken = true
 	case errors.Is(c.err, ErrCrash):
 		if w.ends = panics; !s.crashed {
 			world.note(HandlerCrash, "handler crash", s.scenario.Name, detail())

@@ -101,6 +101,7 @@ func TestProgramsEnd(t *testing.T) {
 			what: "busy", attempts: 1, verdict: sim.Budget, limits: Limits{Calls: 1000},
 			want: "the handler takes more than it may: it made more than 1000 calls of the system without a sleep",
 		},
+		{what: "calls", attempts: 1, limits: Limits{Calls: 1000}, want: "<nil>"}, // of them, between two sleeps
 		{
 			what: "eat", attempts: 1, verdict: sim.Budget, limits: Limits{Memory: 20 << 20},
 			want: "the handler takes more than it may: it asked for more than 20 MiB of memory",

@@ -37,6 +37,13 @@ func main() {
 	case "busy":
 		for begin := time.Now(); time.Since(begin) < time.Second; {
 		}
+	case "calls":
+		for range 40 {
+			for range 100 {
+				time.Now()
+			}
+			time.Sleep(time.Second)
+		}
 	case "eat":
 		var eaten [][]byte
 		for {
