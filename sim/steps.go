@@ -107,7 +107,6 @@ func newCall(w *worker, handler Steps) *Call {
 func (c *Call) recovered() {
 	p := recover()
 	switch _, meant := p.(meant); {
-	case c.gone:
 	case c.steps > MaxSteps:
 		c.err = fmt.Errorf("%w: more than %d sleeps and heartbeats for one job", ErrBudget, MaxSteps)
 	case meant:
