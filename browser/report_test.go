@@ -56,6 +56,7 @@ func start(m *testing.M) int {
 		return 1
 	}
 	browser = opened
+	defer func() { os.RemoveAll(folder) }()
 	return m.Run()
 }
 

@@ -50,7 +50,10 @@ func example(t *testing.T, name string) (sim.Scenario, string) {
 	return s, string(text)
 }
 
-var made map[string]string
+var (
+	made   map[string]string
+	folder string // of the files, which is removed at the end
+)
 
 // reports writes the pages that the tests look at, once, and answers their
 // files by name.
@@ -58,7 +61,8 @@ func reports(t *testing.T) map[string]string {
 	if made != nil {
 		return made
 	}
-	folder, err := os.MkdirTemp("", "reports")
+	var err error
+	folder, err = os.MkdirTemp("", "reports")
 	require.NoError(t, err)
 	files := map[string]string{}
 	write := func(name string, s sim.Scenario, source htmlreport.Source) *sim.Result {

@@ -14,7 +14,6 @@ type effect struct {
 	late, early, again, skipped int64
 	waited, ahead, back         int64 // the most
 	reasons                     reasons
-	entries                     []int
 }
 
 // stories tells of each fault what it did, schedule by schedule; schedules of
