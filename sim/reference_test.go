@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,11 +44,16 @@ func reference(s *Schedule, registered, end int64, o outage) (fired []int64, ski
 }
 
 func everyOf(s *Schedule) int64 {
-	every, err := time.ParseDuration(strings.TrimPrefix(s.Spec, "@every "))
+	text := strings.TrimPrefix(s.Spec, "@every ")
+	times := int64(1)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		text, times = days+"h", 24
+	}
+	every, err := time.ParseDuration(text)
 	if err != nil {
 		panic(err)
 	}
-	return every.Milliseconds()
+	return times * every.Milliseconds()
 }
 
 // catchUp picks the missed boundaries that fire when they are met at now.
@@ -124,7 +131,7 @@ func drawCalm(t *rapid.T) *Scenario {
 
 func requireReference(t require.TestingT, s *Scenario, o outage) {
 	fired, r := fires(t, s)
-	start := DefaultStart.UnixMilli()
+	start := int64(newWorld(s, rig{}).start)
 	for i := range s.Schedules {
 		c := &s.Schedules[i]
 		want, skipped := reference(c, start, start+s.For.Milliseconds(), o)
@@ -141,6 +148,34 @@ func requireReference(t require.TestingT, s *Scenario, o outage) {
 // however many processes there are.
 func TestReferenceCalm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { requireReference(t, drawCalm(t), outage{}) })
+}
+
+// calmExamples are the first day of the example scenarios, without what goes
+// wrong in them.
+func calmExamples(t *testing.T) map[string]*Scenario {
+	paths, err := filepath.Glob("../examples/scenarios/*.sim")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	examples := map[string]*Scenario{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		s, err := Parse(path, string(text))
+		require.NoError(t, err)
+		s.For, s.QuietAfter = min(s.For, 24*time.Hour), 0
+		s.Faults, s.Swarm, s.Expect, s.Outcome = nil, Swarm{}, nil, ""
+		s.Engine.StandBy, s.Engine.QueueLimit = true, 0
+		examples[filepath.Base(path)] = &s
+	}
+	return examples
+}
+
+// TestReferenceExamples: the example scenarios fire as the reference says, where
+// nothing goes wrong.
+func TestReferenceExamples(t *testing.T) {
+	for name, s := range calmExamples(t) {
+		t.Run(name, func(t *testing.T) { requireReference(t, s, outage{}) })
+	}
 }
 
 // TestReferenceDown: after an outage each schedule catches up by its policy and

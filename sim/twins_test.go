@@ -1,12 +1,51 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
+
+// The example scenarios fire the same, where nothing goes wrong, with one process
+// and with three, in small ticks and in large ones, and an hour and a bit later
+// that much later.
+func TestL2T15CalmExamplesHaveTwins(t *testing.T) {
+	for name, s := range calmExamples(t) {
+		t.Run(name, func(t *testing.T) {
+			s.For = min(s.For, time.Hour)
+			if s.Start.IsZero() {
+				s.Start = DefaultStart
+			}
+			one, three, small, later := *s, *s, *s, *s
+			one.Engine.Runners, three.Engine.Runners, small.Engine.Batch = 1, 3, 1
+			three.Engine.Ties = TiesSeeded
+			want, _ := fires(t, &one)
+			for _, twin := range []*Scenario{&three, &small} {
+				got, _ := fires(t, twin)
+				require.Equal(t, want, got)
+			}
+
+			const by = time.Hour + 7*time.Second
+			later.Start = s.Start.Add(by)
+			later.Schedules = slices.Clone(s.Schedules)
+			for i := range later.Schedules {
+				if anchor := &later.Schedules[i].Anchor; !anchor.IsZero() {
+					*anchor = anchor.Add(by)
+				}
+			}
+			got, _ := fires(t, &later)
+			for _, at := range got {
+				for i := range at {
+					at[i] -= by.Milliseconds()
+				}
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
 
 // Without faults it does not matter to what fires how many processes there are,
 // in which order things happen that happen at once, and how often all of them
