@@ -28,7 +28,7 @@ are some, nothing is said of what the scenario expects with sometimes:MARK.
   simulate merge shard-1.json shard-2.json --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return fmt.Errorf("no files came, want at least one: write %s PART...", cmd.CommandPath())
+				return fmt.Errorf("no files came, want at least one, as in %s shard-1.json shard-2.json", cmd.CommandPath())
 			}
 			return nil
 		},
