@@ -112,6 +112,22 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 	}
 }
 
+// TestShrinkKeepsTheInvariant: no other failure takes its place.
+func TestShrinkKeepsTheInvariant(t *testing.T) {
+	failed := func(verdict Verdict, broken invariant) *Result {
+		return &Result{Verdict: verdict, Failures: []Failure{{Invariant: broken.String(), Liveness: verdict == Liveness}}}
+	}
+	s := Scenario{}
+	k := shrinker{failure: failureOf(&s, failed(Safety, capHeld))}
+	require.True(t, k.keeps(&s, failed(Safety, capHeld)))
+	require.False(t, k.keeps(&s, failed(Safety, firesOnce)))
+	require.False(t, k.keeps(&s, failed(Liveness, liveness)))
+	require.False(t, k.keeps(&s, &Result{}))
+	k.failure = nil
+	require.True(t, k.keeps(&s, &Result{}))
+	require.False(t, k.keeps(&s, failed(Safety, capHeld)))
+}
+
 // TestShrinkTowardsAMark: what is to be kept need not be a failure.
 func TestShrinkTowardsAMark(t *testing.T) {
 	keep, err := ParseExpect("sometimes:two-leaders")
