@@ -16,6 +16,7 @@ type sentAck struct {
 	ends      ending
 	reason    handlerError
 	duplicate bool
+	fault     int // by which it is late, from 1
 }
 
 // sendLater sends the worker's ack on its way, once or twice, if a fault says
@@ -29,9 +30,10 @@ func (w *world) sendLater(of *worker) bool {
 			continue
 		}
 		w.faults[i].effect++
+		w.meets(of.job, i+1)
 		if !lost {
 			w.send(
-				sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, reason: of.reason, duplicate: duplicate},
+				sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, reason: of.reason, duplicate: duplicate, fault: i + 1},
 				w.draws.ackLater.within(f.Takes).Milliseconds())
 		}
 		late = late || !duplicate
@@ -59,7 +61,9 @@ func (w *world) receive(index int32) {
 	if a.duplicate && w.flying == nil {
 		before = w.truth.before()
 	}
+	w.answers = a.fault
 	err := w.settle(a.job, a.ends, a.reason)
+	w.answers = 0
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	switch {
 	case a.duplicate:

@@ -220,7 +220,7 @@ func (c *comparer) came(p *page, r fateRun) {
 		e.MinBy, e.MaxBy = min(by, last), max(by, last)
 	}
 	if e.Note = c.b.scenario.why(p.schedule, r.fate, r.byClock, r.reason); r.fate == Fired {
-		b := c.b.blowOf(p, e.Last)
+		b := c.b.blowOf(p, e.Last, true)
 		e.Fault, e.Note = b.fault, whyNever(b.kind)
 	}
 	c.add(e)
@@ -229,7 +229,10 @@ func (c *comparer) came(p *page, r fateRun) {
 // gone adds boundaries that had a fate in the first run alone.
 func (c *comparer) gone(p *page, r fateRun) {
 	first, last := timeOf(r.first), timeOf(r.at(r.count-1))
-	b := c.b.blowOf(p, last)
+	b := c.b.blowOf(p, last, len(p.runs) > 0 && timeOf(p.runs[len(p.runs)-1].first).After(last))
+	if b.kind == 0 {
+		b = c.b.blowOf(p, last, false)
+	}
 	e := Effect{
 		Fault: b.fault, Schedule: p.schedule.Name, Fate: NeverCame, First: first, Last: last, Count: r.count,
 		From: first, To: last,

@@ -17,6 +17,7 @@ type disk struct {
 	snapshot []byte      // the latest that was due, nil: the empty store
 	base     []byte      // a state not older than that, which the log continues
 	log      []byte
+	old      bool   // the base is older than what was there, until the store opens
 	left     []byte // the state that the next opening must find; nil: an empty one
 }
 
@@ -35,6 +36,7 @@ func (w *world) open() {
 	w.checked[anOpening]++
 	w.openings++
 	w.causes.opened = w.tell(Event{Kind: EventStoreOpened, Cause: w.causes.fault, Reason: w.disk.from()})
+	w.disk.old = false
 	opened, invalid := w.disk.store, false
 	if w.scenario.Store == nil {
 		opened, invalid = w.openMemory()
@@ -86,7 +88,7 @@ func (d *disk) from() string {
 	switch {
 	case d.store == nil && len(d.base) == 0 && len(d.log) == 0:
 		return "empty"
-	case d.store == nil && len(d.log) == 0:
+	case d.store == nil && d.old:
 		return "snapshot"
 	default:
 		return "journal"
@@ -97,7 +99,7 @@ func (d *disk) from() string {
 func (d *disk) lose(restart Restart) {
 	switch restart {
 	case FromSnapshot:
-		d.base, d.log, d.left = d.snapshot, d.log[:0], d.snapshot
+		d.base, d.log, d.left, d.old = d.snapshot, d.log[:0], d.snapshot, true
 	case FromNothing:
 		*d = disk{kept: d.kept}
 	}

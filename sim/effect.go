@@ -142,7 +142,7 @@ func (s *Scenario) why(of *Schedule, fate Fate, byClock bool, reason string) Not
 // whyNever says why boundaries never came, after an event of that kind.
 func whyNever(blow EventKind) Note {
 	switch blow {
-	case EventStoreOpened, EventRegistered:
+	case EventStoreOpened, EventRegistered, EventTampered, EventRepaired:
 		return Note{"S5", "the schedule began anew and counts its boundaries from then on"}
 	case EventRemoved:
 		return Note{"S6", "the schedule was removed"}
@@ -150,7 +150,7 @@ func whyNever(blow EventKind) Note {
 		return Note{"S7", "the schedule was paused, and not resumed by the end of the run"}
 	case EventClockTurned:
 		return Note{"K1", "by the store's clock they were not due before the run ended"}
-	case EventHeld, EventTampered, EventQueueFull:
+	case EventHeld, EventQueueFull:
 		return Note{"Q3", "the schedule could not be run and was set aside, with its boundaries kept, until the run ended"}
 	case EventProcessStopped, EventProcessPaused, EventRunnerEnded:
 		return Note{"L1", "nothing fires while nobody runs the schedules, and nobody did until the run ended"}

@@ -22,7 +22,7 @@ type Event struct {
 	At    time.Time // true time
 	Shown time.Time // what the store's clock showed
 
-	Fault    int // its place in [Scenario.Faults]
+	Fault    int // its place in [Scenario.Faults]; of jobs: of the one that the job met last, if it met one
 	Process  int // 0: the store, or the operator
 	Worker   string
 	Schedule string

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tickonce/tickonce/store"
@@ -17,6 +18,7 @@ type ledger struct {
 	at     map[effectKey]int
 
 	trail   []trace // of each event, by its ID
+	latest  int     // the fault that began or ended last
 	turned  int     // the fault of the last turn of a clock
 	stopped [MaxRunners + 1]int
 	blows   []blow
@@ -37,6 +39,7 @@ type blow struct {
 	kind  EventKind
 	fault int
 	page  *page // nil: all
+	anew  bool  // and boundaries are counted anew from then on
 }
 
 // page is what became of the boundaries of one schedule. A run of them that are
@@ -198,22 +201,29 @@ func (l *ledger) enter(e *Event) {
 		for i := range l.pages {
 			l.pages[i].allowed = trace{int32(fault), e.Kind}
 		}
-		l.blows = append(l.blows, blow{e.At, e.Kind, fault, nil})
+		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, anew: e.Reason != "journal"})
+	case EventFaultBegan, EventFaultEnded:
+		l.latest = fault
 	case EventClockTurned:
 		l.turned = fault
-		l.blows = append(l.blows, blow{e.At, e.Kind, fault, nil})
+		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault})
 	case EventProcessStopped:
 		l.stopped[e.Process] = fault
-		l.blows = append(l.blows, blow{e.At, e.Kind, fault, nil})
+		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault})
 	case EventRunnerEnded, EventProcessPaused:
-		l.blows = append(l.blows, blow{e.At, e.Kind, fault, nil})
+		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault})
 	case EventHeld:
 		p.tally.Held++
-		l.blows = append(l.blows, blow{e.At, e.Kind, fault, p})
-	case EventRepaired:
-		p.allowed = trace{int32(fault), e.Kind}
-	case EventPaused, EventRemoved, EventTampered, EventQueueFull, EventRegistered:
-		l.blows = append(l.blows, blow{e.At, e.Kind, fault, p})
+		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, page: p})
+	case EventPaused, EventRemoved, EventQueueFull:
+		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, page: p})
+	case EventTampered, EventRegistered, EventRepaired:
+		if e.Kind == EventRepaired {
+			p.allowed = trace{int32(fault), e.Kind}
+		}
+		if fault != 0 { // a process that starts registers what is there already
+			l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, page: p, anew: true})
+		}
 	case EventJobRetried:
 		p.tally.Retried++
 		l.retried[e.Job] = true
@@ -248,11 +258,12 @@ func (l *ledger) faultOf(e *Event) int {
 		return l.stopped[e.Process]
 	case e.Fault != 0:
 		return e.Fault
-	case l.trail[e.Since].fault != 0:
-		return int(l.trail[e.Since].fault)
-	default:
-		return int(l.trail[e.Cause].fault)
 	}
+	kept, led := l.trail[e.Since], l.trail[e.Cause]
+	if kept.kind == EventRegistered || kept.kind == EventStoreOpened { // which are long ago
+		return int(cmp.Or(led.fault, kept.fault))
+	}
+	return int(cmp.Or(kept.fault, led.fault))
 }
 
 // OnTimeWithin is how late a boundary may fire in true time that is told to be on
@@ -290,6 +301,9 @@ func (l *ledger) fired(p *page, e *Event, fault int) {
 	}
 	if r.byClock && r.fault == 0 {
 		r.fault = l.turned
+	}
+	if r.fault == 0 {
+		r.fault = l.latest
 	}
 	l.silent(p, e.At)
 	p.firedAt, p.early = e.At, 0
@@ -339,6 +353,9 @@ func (l *ledger) skipped(p *page, e *Event, fault int) {
 	if r.count > 1 {
 		r.every = (e.Last.UnixMilli() - int64(r.first)) / (r.count - 1)
 	}
+	if r.fault == 0 {
+		r.fault = l.latest
+	}
 	p.tally.Skipped += r.count
 	p.runs = enter(p.runs, r)
 }
@@ -352,12 +369,13 @@ func enter(runs []fateRun, r fateRun) []fateRun {
 	return append(runs, r)
 }
 
-// blowOf is what may have kept the boundary from coming, if anything did. The
-// processes that are away come back with the store.
-func (l *ledger) blowOf(p *page, at time.Time) (found blow) {
+// blowOf is what may have kept the boundary from coming, if anything did. Of a
+// schedule that goes on, or began to, it is what has its boundaries counted anew.
+// The processes that are away come back with the store.
+func (l *ledger) blowOf(p *page, at time.Time, goesOn bool) (found blow) {
 	for _, b := range l.blows {
 		switch {
-		case b.page != nil && b.page != p:
+		case b.page != nil && b.page != p || goesOn && !b.anew:
 		case !b.at.After(at):
 			found = b
 		case found.kind == EventProcessStopped && b.kind == EventStoreOpened:

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
 )
@@ -97,7 +99,7 @@ func (w *world) tellOfJob(id store.JobID, j *trueJob, e Event) {
 		e.Cause = j.cause
 	}
 	e.Schedule, e.Queue, e.Boundary = j.schedule.scenario.Name, j.queue.row.Name, timeOf(j.boundary)
-	e.Job, e.Attempt = int64(id), int(j.attempts)
+	e.Job, e.Attempt, e.Fault = int64(id), int(j.attempts), j.fault
 	j.cause = w.tell(e)
 }
 
@@ -189,9 +191,13 @@ func (w *world) tellOfClaim(id store.JobID, j *trueJob) {
 
 // tellOfRefusal tells that the claim of a call was lost.
 func (w *world) tellOfRefusal(id store.JobID, attempt int32) {
-	e := Event{Kind: EventClaimLost, Job: int64(id), Attempt: int(attempt), Process: w.acting.number()}
+	e := Event{Kind: EventClaimLost, Job: int64(id), Attempt: int(attempt), Process: w.acting.number(), Fault: w.answers}
 	if j := w.truth.jobs[id]; j != nil {
+		e.Fault = cmp.Or(e.Fault, j.fault)
 		e.Cause, e.Schedule, e.Queue, e.Boundary = j.cause, j.schedule.scenario.Name, j.queue.row.Name, timeOf(j.boundary)
+	}
+	if by := w.acting.worksOn(); by != nil && by.job != nil && store.JobID(by.job.ID) == id {
+		e.Fault, e.Schedule, e.Queue = cmp.Or(e.Fault, by.fault), by.job.Schedule, by.job.Queue
 	}
 	w.tell(e)
 }
@@ -208,4 +214,12 @@ func (i intent) event() EventKind {
 	default:
 		return EventRegistered
 	}
+}
+
+// worksOn is the worker whose step it is, or nil.
+func (n *node) worksOn() *worker {
+	if n == nil {
+		return nil
+	}
+	return n.working
 }

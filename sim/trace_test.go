@@ -266,3 +266,69 @@ func TestTheChainOfCausesEndsAtTheFault(t *testing.T) {
 		})
 	}
 }
+
+// What becomes of a job names the fault that it met, though no cause leads there.
+func TestEventsOfAJobNameItsFault(t *testing.T) {
+	for _, c := range []struct {
+		fault Fault
+		kinds []EventKind
+	}{
+		{Fault{Kind: FaultHandlerFails}, []EventKind{EventHandlerEnded, EventJobRetried, EventJobDied}},
+		{Fault{Kind: FaultHandlerSlow, Takes: Span{10 * time.Minute, 10 * time.Minute}}, []EventKind{EventClaimLost, EventJobDied}},
+		{Fault{Kind: FaultLateAck, Takes: Span{10 * time.Minute, 10 * time.Minute}}, []EventKind{EventClaimLost, EventJobDied}},
+		{Fault{Kind: FaultDuplicateAck}, []EventKind{EventClaimLost}},
+	} {
+		c.fault.At, c.fault.For = time.Hour, 30*time.Minute
+		s := oneMinute(Fault{Kind: FaultDown, At: time.Minute, For: time.Second}, c.fault)
+		named := map[EventKind]int{}
+		_, err := Watch(s, func(e *Event) {
+			if e.Job > 0 && e.Fault > 0 {
+				require.Equal(t, 2, e.Fault, "%s: %+v", c.fault, *e)
+				named[e.Kind]++
+			}
+			if e.Kind == EventClaimLost || e.Kind == EventJobDied || e.Kind == EventJobRetried {
+				require.NotZero(t, e.Fault, "%s: %+v", c.fault, *e)
+			}
+		})
+		require.NoError(t, err)
+		for _, kind := range c.kinds {
+			require.Positive(t, named[kind], "%s: %s", c.fault, kind)
+		}
+	}
+}
+
+// A tick that is refused says what befell its process since the read.
+func TestARefusedTickNamesThePause(t *testing.T) {
+	s := oneMinute(Fault{Kind: FaultPause, Runner: 1, Point: BetweenReadAndWrite, At: 30 * time.Minute, For: 10 * time.Minute})
+	s.Engine.Runners = 2
+	paused := int64(0)
+	refused := false
+	_, err := Watch(s, func(e *Event) {
+		switch e.Kind {
+		case EventProcessPaused:
+			paused = e.ID
+		case EventTickRefused:
+			refused = true
+			require.Equal(t, paused, e.Since)
+		}
+	})
+	require.NoError(t, err)
+	require.True(t, refused)
+}
+
+// A store opens with its journal however often that was made shorter.
+func TestAStoreOpensWithWhatItLost(t *testing.T) {
+	s := oneMinute(
+		Fault{Kind: FaultDown, At: 4 * time.Hour, For: time.Minute},
+		Fault{Kind: FaultCrash, Restart: FromSnapshot, At: 5 * time.Hour, For: time.Minute})
+	s.Engine.SnapshotEvery = time.Hour
+	s.Schedules[0].Payload = []byte(strings.Repeat("x", 3000))
+	var reasons []string
+	_, err := Watch(s, func(e *Event) {
+		if e.Kind == EventStoreOpened {
+			reasons = append(reasons, e.Reason)
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"empty", "journal", "snapshot"}, reasons)
+}

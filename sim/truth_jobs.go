@@ -59,6 +59,7 @@ type trueJob struct {
 	claimed  bool
 	attempts int32
 	cause    int64 // its latest event
+	fault    int   // that it met last, from 1
 	deadline store.Instant
 	claim    int // among those of its queue
 }

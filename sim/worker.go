@@ -332,8 +332,16 @@ func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 			takes = w.draws.handlerSlow.within(f.Takes)
 		}
 	}
+	w.meets(job, of.fault)
 	of.ends, of.hangs, of.spawns = ends, hangs > 0, w.spawns(job)
 	return max(takes, hangs)
+}
+
+// meets notes the fault that the job meets, for those who are told of it.
+func (w *world) meets(job *tickonce.Job, fault int) {
+	if j := w.truth.jobs[store.JobID(job.ID)]; j != nil && fault > 0 {
+		j.fault = fault
+	}
 }
 
 // poisons reports whether the fault has poisoned the job, which is drawn when a

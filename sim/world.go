@@ -57,6 +57,7 @@ type world struct {
 	sentMemory    int64             // bytes of their jobs, about
 	storeAway     int               // how many faults keep the store away
 	absences      []absence         // those that have begun
+	answers       int               // the fault by which an ack that comes is late, from 1
 	jumped        *Cost             // of the fault that moved the clock last
 	jumpedAt      store.Instant
 	forgot        *Cost // of the fault that made the store forget last
