@@ -115,7 +115,7 @@ func TestShrinkKeepsTheFailure(t *testing.T) {
 // TestShrinkKeepsTheInvariant: no other failure takes its place.
 func TestShrinkKeepsTheInvariant(t *testing.T) {
 	failed := func(verdict Verdict, broken invariant) *Result {
-		return &Result{Verdict: verdict, Failures: []Failure{{Invariant: broken.String(), Liveness: verdict == Liveness}}}
+		return &Result{Verdict: verdict, Failures: []Failure{{Invariant: broken.String(), Verdict: verdict}}}
 	}
 	s := Scenario{}
 	k := shrinker{failure: failureOf(&s, failed(Safety, capHeld))}
