@@ -104,7 +104,7 @@ type shrinker struct {
 func (k *shrinker) run(s *Scenario) (r *Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			r = &Result{Verdict: Safety, Failures: []Failure{{Invariant: panicked.String(), Detail: ownPanic(p)}}}
+			r = &Result{Verdict: Safety, Failures: []Failure{{Invariant: panicked.String(), Detail: ownPanic(p), Verdict: Safety}}}
 		}
 		k.runs++
 		k.events += r.Events
