@@ -2,16 +2,30 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // writeFile gives a file another text, or makes one: all of it or, on an error,
-// nothing.
+// nothing. What is there and is no file, as a pipe or /dev/null, is written to and
+// stays what it is.
 func writeFile(path, text string) error {
 	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder, want the name of a file", path)
+	case !info.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		return errors.Join(err, f.Close())
+	default:
 		mode = info.Mode()
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return err

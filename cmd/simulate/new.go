@@ -74,7 +74,10 @@ func (c *newCommand) run() error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(c.output)) // which was not there
+	}
+	return nil
 }
 
 // How long a scenario runs that new writes.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +42,25 @@ func TestWriteFileIsWholeOrNothing(t *testing.T) {
 	files, err = os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Len(t, files, 1)
+}
+
+// A run as root would otherwise put a file into the place of the machine's
+// /dev/null. The pipe is named as /dev/stdout names one.
+func TestWriteFileLeavesWhatIsNoFile(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	path := fmt.Sprintf("/dev/fd/%d", w.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no /dev/fd here")
+	}
+	require.NoError(t, writeFile(path, "text"))
+	require.NoError(t, w.Close())
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+
+	require.ErrorContains(t, writeFile(t.TempDir(), "text"), "is a folder, want the name of a file")
 }
 
 // result is a run of nothing, to be filled.
