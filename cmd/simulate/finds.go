@@ -23,10 +23,10 @@ func (r *sweepReport) keepFinds(ctx context.Context, folder string) error {
 		if err != nil {
 			return err
 		}
-		text := s.String()
+		text := textOf(s)
 		so, err := sim.Shrink(s, sim.Shrinking{Runs: findRuns, Told: func(*sim.Shrunk) bool { return ctx.Err() == nil }})
 		if err == nil {
-			text = (&shrunk{so, s, r.file}).text()
+			text = (&shrunk{so, s, r.file, r.guests}).text()
 		} else {
 			header, rest, _ := strings.Cut(text, "\n")
 			text = fmt.Sprintf("%s\n# %s: %s, seed %d of %s; not shrunk: %s\n%s", header, g.Verdict,

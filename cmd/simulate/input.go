@@ -19,6 +19,7 @@ import (
 type input struct {
 	stdin  io.Reader
 	swarm  swarm
+	guests guests
 	faults []string // that are added
 }
 
@@ -56,7 +57,8 @@ func (c *input) withFaults(s sim.Scenario) (sim.Scenario, error) {
 	return s, nil
 }
 
-// scenario reads the file, and gives it the swarm of the flag, if there is one.
+// scenario reads the file, and gives it the swarm and the programs of the flags, if
+// there are any. The programs are to be closed when it has run.
 func (c *input) scenario(path string) (sim.Scenario, string, error) {
 	text, err := c.read(path)
 	if err != nil {
@@ -66,6 +68,9 @@ func (c *input) scenario(path string) (sim.Scenario, string, error) {
 	if err == nil && c.swarm.given {
 		s = s.WithSwarm(c.swarm.Swarm)
 		err = s.Validate()
+	}
+	if err == nil && len(c.guests) > 0 {
+		err = c.guests.handle(&s)
 	}
 	return s, text, err
 }

@@ -51,10 +51,15 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// writeGuest writes a program for WASI that ends at once: guest FILE
+// writeGuest writes a program for WASI that ends at once, or that traps: guest
+// FILE [trap]
 func writeGuest(ts *testscript.TestScript, _ bool, args []string) {
+	code := "\x0a\x04\x01\x02\x00\x0b"
+	if len(args) > 1 {
+		code = "\x0a\x05\x01\x03\x00\x00\x0b"
+	}
 	wasm := "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" +
-		"\x07\x13\x02\x06_start\x00\x00\x06memory\x02\x00" + "\x0a\x04\x01\x02\x00\x0b"
+		"\x07\x13\x02\x06_start\x00\x00\x06memory\x02\x00" + code
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(wasm), 0o666))
 }
 

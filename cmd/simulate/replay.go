@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,9 @@ scenario file, or - for standard input. The run is made twice, and compared with
   or the first choice that the run makes elsewhere.
 
 A tape is recorded with --record, by the version that is to be compared with. It is
-a text, a line for each choice and each event.
+a text, a line for each choice and each event. With --guest, whose programs run the
+jobs, an outcome is compared with a run of the same programs only; a tape shows where
+another version of a program does something else.
 
 Exit codes:
   0  the same run
@@ -41,9 +44,11 @@ Exit codes:
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			defer c.guests.close()
 			return c.run(args[0])
 		},
 	}
+	c.addGuests(cmd)
 	cmd.Flags().StringVar(&c.tape, "tape", "", "compare with the tape in this `FILE`")
 	cmd.Flags().StringVar(&c.record, "record", "", "record the run as a tape in this `FILE`")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
@@ -68,6 +73,9 @@ func (c *replayCommand) run(path string) error {
 		return fmt.Errorf("%s has no recorded outcome to compare with, which stands below a line \"----\": "+
 			"record it with simulate run --rewrite, or a tape with --record", path)
 	}
+	if was, is := recordedGuests(s.Outcome), c.guests.in(&s); was != is && s.Outcome != "" && c.tape == "" && c.record == "" {
+		return fmt.Errorf("%s was recorded with %s as handlers, found %s: give --guest as it was then, or compare with a tape", path, orNone(was), orNone(is))
+	}
 	var old *sim.Tape
 	if c.tape != "" {
 		if old, err = readTape(c.tape); err != nil {
@@ -86,7 +94,7 @@ func (c *replayCommand) run(path string) error {
 			return err
 		}
 	}
-	r := replayed{report: &report{Result: result, scenario: &s, file: path, outcome: outcomeNone}, record: c.record, tape: c.tape}
+	r := replayed{report: &report{Result: result, scenario: &s, file: path, outcome: outcomeNone, guests: c.guests}, record: c.record, tape: c.tape}
 	again, tapeAgain, err := sim.Record(s)
 	if err != nil {
 		return err
@@ -106,6 +114,14 @@ func (c *replayCommand) run(path string) error {
 		err = &failure{verdict}
 	}
 	return err
+}
+
+// orNone are the lines as words, or words for there being none.
+func orNone(lines string) string {
+	if lines == "" {
+		return "no programs"
+	}
+	return strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(lines, guestWord, "")), "\n", ", ")
 }
 
 // readTape reads a tape, but not much more than the longest one.

@@ -21,7 +21,8 @@ type report struct {
 	outcome    outcome
 	difference *difference // from the recorded outcome, or nil
 	picture    *picture    // or nil
-	askable    bool        // what-if and trace can be asked about this run
+	guests     guests
+	askable    bool // what-if and trace can be asked about this run
 
 	// While it is written for people.
 	words, told map[string]bool // that the tables used, that were explained
@@ -78,7 +79,7 @@ func (r *report) write(to io.Writer) error {
 		fmt.Fprintf(w, "%s: see docs/CONTRACT.md\n", strings.Join(r.rules, ", "))
 	}
 	if r.askable {
-		file := printable(r.file)
+		file := printable(strings.Join(append([]string{r.file}, r.guests.flags()...), " "))
 		fmt.Fprintf(w, "what these faults changed, and why: simulate what-if %s\nevent by event: simulate trace %s\n", file, file)
 	}
 	if r.askable || len(r.rules) > 0 {
@@ -255,7 +256,7 @@ func (r *report) judgement() []string {
 			"  recorded  "+d.was,
 			"  now       "+d.is)
 	case r.outcome == outcomeIgnored:
-		list = append(list, "not compared with the recorded outcome, which is that of the file's own seed and handlers")
+		list = append(list, "not compared with the recorded outcome, which is that of another seed or of other handlers")
 	case r.outcome == outcomeRecorded && r.verdict == sim.Pass:
 		list = append(list, "recorded the outcome in "+r.file)
 	case r.outcome == outcomeRecorded:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +32,8 @@ what goes wrong; --print writes that out, as a file to be edited and run.
 A file may have a recorded outcome below a line "----". The run is compared with
 it: a difference is an expectation that was not met. With --rewrite the outcome
 is recorded anew, and what stands above it is left as it is. With --seed nothing
-is compared, since the recorded outcome is that of the file's own seed.
+is compared, since the recorded outcome is that of the file's own seed; an outcome
+has the hash of each program of --guest, and is compared with a run of the same.
 
 With --guest a program of your own runs each job, in the place of what the file
 says of its handler: one for WASI preview 1, as GOOS=wasip1 GOARCH=wasm go build
@@ -53,12 +53,12 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
-			return c.run(cmd.Context(), args[0])
+			return c.run(args[0])
 		},
 	}
 	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's; the recorded outcome is not compared")
 	c.addSwarm(cmd)
-	c.guests.add(cmd)
+	c.addGuests(cmd)
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")
@@ -73,7 +73,6 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 type runCommand struct {
 	input
 	seed                 seed
-	guests               guests
 	json, rewrite, print bool
 	ascii                bool
 	width                int
@@ -81,7 +80,7 @@ type runCommand struct {
 	stdout               io.Writer
 }
 
-func (c *runCommand) run(ctx context.Context, path string) error {
+func (c *runCommand) run(path string) error {
 	if c.rewrite && c.seed.given {
 		return fmt.Errorf("--rewrite and --seed exclude each other, since a recorded outcome is that of the file's own seed: "+
 			"write engine seed=%d into the file", c.seed.n)
@@ -98,9 +97,7 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 	if c.rewrite && c.swarm.given {
 		return errors.New("--rewrite and --swarm exclude each other, since a recorded outcome is that of the file's own faults")
 	}
-	if c.rewrite && c.guests != nil {
-		return errors.New("--rewrite and --guest exclude each other, since a recorded outcome is that of the file's own handlers")
-	}
+	defer c.guests.close()
 	scenario, text, err := c.scenario(path)
 	if err != nil {
 		return err
@@ -114,15 +111,8 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 		}
 	}
 	if c.print {
-		_, err = io.WriteString(c.stdout, scenario.String())
+		_, err = io.WriteString(c.stdout, textOf(scenario))
 		return err
-	}
-	if c.guests != nil {
-		programs, err := c.guests.handle(ctx, &scenario)
-		if err != nil {
-			return err
-		}
-		defer programs.Close()
 	}
 	var recorder *htmlreport.Recorder
 	if (c.html != "" || c.ascii) && scenario.Swarm != (sim.Swarm{}) {
@@ -147,18 +137,18 @@ func (c *runCommand) run(ctx context.Context, path string) error {
 	}
 	r := &report{
 		Result: result, scenario: &scenario, file: path, wall: time.Since(begin), verdict: result.Verdict, outcome: outcomeNone,
-		picture: drawing,
+		picture: drawing, guests: c.guests,
 	}
-	r.askable = len(scenario.Faults) > 0 && scenario.Swarm == (sim.Swarm{}) && !c.seed.given && !c.swarm.given && c.guests == nil && path != fromStdin
+	r.askable = len(scenario.Faults) > 0 && scenario.Swarm == (sim.Swarm{}) && !c.seed.given && !c.swarm.given && path != fromStdin
 	switch {
 	case c.rewrite:
-		if now := sim.WithOutcome(text, result.Outcome()); now != text {
+		if now := sim.WithOutcome(text, c.guests.outcome(&scenario, result)); now != text {
 			if err := writeFile(path, now); err != nil {
 				return err
 			}
 		}
 		r.outcome = outcomeRecorded
-	case (c.seed.given || c.guests != nil) && scenario.Outcome != "":
+	case c.seed.given && scenario.Outcome != "":
 		r.outcome = outcomeIgnored
 	default:
 		r.compare(text)
@@ -195,14 +185,19 @@ func watch(s sim.Scenario, watching []func(*sim.Event)) (*sim.Result, error) {
 }
 
 // compare looks for the first line in which the recorded outcome differs from
-// that of the run. A difference fails a run that has passed.
+// that of the run. A difference fails a run that has passed. What was recorded with
+// other programs as handlers is not compared.
 func (r *report) compare(text string) {
-	if r.scenario.Outcome == "" {
+	switch {
+	case r.scenario.Outcome == "":
+		return
+	case recordedGuests(r.scenario.Outcome) != r.guests.in(r.scenario):
+		r.outcome = outcomeIgnored
 		return
 	}
 	r.outcome = outcomeSame
 	above := strings.Count(text[:len(text)-len(r.scenario.Outcome)], "\n")
-	recorded, now := lines(r.scenario.Outcome), lines(r.Outcome())
+	recorded, now := lines(r.scenario.Outcome), lines(r.guests.outcome(r.scenario, r.Result))
 	for i := 0; i < max(len(recorded), len(now)); i++ {
 		was, is := lineAt(recorded, i), lineAt(now, i)
 		if was == is {

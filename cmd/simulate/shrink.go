@@ -34,6 +34,9 @@ With --keep the scenario is shrunk while it meets something, which is written as
 in a line expect: --keep sometimes:two-leaders finds the smallest scenario that
 still reaches this coverage mark.
 
+With --guest a program of your own runs the jobs; see simulate run --help. What is
+printed fails with that program, and is replayed with it.
+
 An interrupt ends the shrinking with what it has. A failure that does not come
 again in the same run is never shrunk.
 
@@ -47,11 +50,13 @@ Exit codes:
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout, c.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			defer c.guests.close()
 			return c.run(cmd.Context(), args[0])
 		},
 	}
 	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's")
 	c.addSwarm(cmd)
+	c.addGuests(cmd)
 	cmd.Flags().Var(&c.keep, "keep", "what the shrunk scenario still has to meet, instead of its failure, such as sometimes:two-leaders")
 	cmd.Flags().Var(&c.runs, "runs", "how many runs it may take")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the scenario to this `FILE`, and what was done to standard output")
@@ -91,7 +96,7 @@ func (c *shrinkCommand) run(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	done := shrunk{so, s, path}
+	done := shrunk{so, s, path, c.guests}
 	if c.output != "" {
 		if err := writeFile(c.output, done.text()); err != nil {
 			return err
@@ -140,6 +145,7 @@ type shrunk struct {
 	*sim.Shrunk
 	before sim.Scenario
 	file   string
+	guests guests
 }
 
 // mostReason is how many columns a comment takes at most.
@@ -171,8 +177,8 @@ func (s *shrunk) summary() string {
 // text is the scenario as a file to keep: with what it is kept for in comments, and
 // its outcome.
 func (s *shrunk) text() string {
-	header, rest, _ := strings.Cut(s.Scenario.String(), "\n")
-	return sim.WithOutcome(fmt.Sprintf("%s\n# %s\n# %s\n%s", header, snip(printable(s.reason()), mostReason), s.summary(), rest), s.Result.Outcome())
+	header, rest, _ := strings.Cut(textOf(s.Scenario), "\n")
+	return sim.WithOutcome(fmt.Sprintf("%s\n# %s\n# %s\n%s", header, snip(printable(s.reason()), mostReason), s.summary(), rest), s.guests.outcome(&s.Scenario, s.Result))
 }
 
 type shrunkObject struct {

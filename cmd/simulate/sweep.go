@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +39,8 @@ of --seeds; simulate merge joins what the shards have kept in their files.
 With --out each distinct failure is written as a scenario file, shrunk as far as
 500 runs go, and the command that replays it is printed.
 
-With --guest a program of your own runs the jobs; see simulate run --help.
+With --guest a program of your own runs the jobs; see simulate run --help. Its hash
+is part of what --state keeps: another program is another sweep.
 
 ` + exitCodes + unfinishedCode,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
@@ -61,7 +61,7 @@ With --guest a program of your own runs the jobs; see simulate run --help.
 	cmd.Flags().StringVar(&c.state, "state", "", "keep in this `FILE` what was done, and go on from there")
 	cmd.Flags().Var(&c.jobs, "jobs", "how many runs are made at once")
 	c.addSwarm(cmd)
-	c.guests.add(cmd)
+	c.addGuests(cmd)
 	cmd.Flags().StringVar(&c.out, "out", "", "write each distinct failure, shrunk, as a scenario file into this `FOLDER`")
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
@@ -73,7 +73,6 @@ With --guest a program of your own runs the jobs; see simulate run --help.
 
 type sweepCommand struct {
 	input
-	guests         guests
 	seeds          seeds
 	shard          shard
 	state          string
@@ -84,19 +83,10 @@ type sweepCommand struct {
 }
 
 func (c *sweepCommand) run(ctx context.Context, path string) error {
-	if c.guests != nil && (c.state != "" || c.out != "" || c.json) {
-		return errors.New("--guest excludes --state, --out and --json, whose files would have to keep the program, too")
-	}
+	defer c.guests.close()
 	scenario, _, err := c.scenario(path)
 	if err != nil {
 		return err
-	}
-	if c.guests != nil {
-		programs, err := c.guests.handle(ctx, &scenario)
-		if err != nil {
-			return err
-		}
-		defer programs.Close()
 	}
 	asked, err := c.shard.of(c.seeds.Seeds)
 	if err != nil {

@@ -32,6 +32,7 @@ type sweepObject struct {
 	Text       string `json:"text"`     // its words
 	Swarm      string `json:"swarm"`
 	SwarmGiven bool   `json:"swarm_given"` // by --swarm
+	Guests     guests `json:"guests,omitempty"`
 
 	Seeds    string      `json:"seeds"` // of the whole sweep
 	Done     []string    `json:"done"`  // those that were run
@@ -120,7 +121,7 @@ type queueSum struct {
 func newSweepObject(r *sweepReport) *sweepObject {
 	s, q := &r.Schedules, &r.Queues
 	o := &sweepObject{
-		Format: sweepFormat, Build: r.build, Scenario: r.file, Text: r.Scenario.String(),
+		Format: sweepFormat, Build: r.build, Scenario: r.file, Text: textOf(r.Scenario), Guests: r.guests,
 		Swarm: r.Scenario.Swarm.String(), SwarmGiven: r.swarmGiven,
 		Seeds: r.seeds.String(), Done: r.done.words(), Rest: r.rest().words(),
 		Verdict: r.verdict(), Digest: r.Digest.String(), Runs: r.Runs, Failed: r.Failed, Repeated: r.Repeated, Events: r.Events,
@@ -241,7 +242,7 @@ func placed(text []byte, err error) error {
 
 // part is what the object says, if it is one that a sweep can have come to.
 func (o *sweepObject) part() (*part, error) {
-	p := &part{build: o.Build, file: o.Scenario, swarmGiven: o.SwarmGiven}
+	p := &part{build: o.Build, file: o.Scenario, guests: o.Guests, swarmGiven: o.SwarmGiven}
 	scenario, err := sim.Parse("text", o.Text)
 	if err != nil {
 		return nil, err

@@ -202,7 +202,7 @@ func (r *sweepReport) writeFailures(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %s\n  %s\n", printable(detail), r.again(g.Seeds[0]))
 		if i < len(r.finds) {
-			fmt.Fprintf(w, "  simulate replay %s\n", shellWord(r.finds[i]))
+			fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{"simulate replay", shellWord(r.finds[i])}, r.guests.flags()...), " "))
 		}
 		fmt.Fprintln(w)
 	}

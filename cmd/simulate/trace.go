@@ -29,7 +29,9 @@ an instant at which it is due: report@2026-03-29T01:05:00Z, or report@1h5m from
 the start on.
 
 With --chrome a timeline of the run is written, to be opened in Perfetto
-(ui.perfetto.dev) or in chrome://tracing.`,
+(ui.perfetto.dev) or in chrome://tracing.
+
+With --guest a program of your own runs the jobs; see simulate run --help.`,
 		Example: `  simulate trace examples/scenarios/regional-outage.sim --from 5d14h --limit 50
   simulate trace examples/scenarios/leader-crash.sim --kind lease-granted,process-stopped
   simulate trace examples/scenarios/regional-outage.sim --why update_mirrors@2026-12-31T06:50:00Z
@@ -38,10 +40,12 @@ With --chrome a timeline of the run is written, to be opened in Perfetto
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			defer c.guests.close()
 			return c.run(args[0])
 		},
 	}
 	c.addFaults(cmd)
+	c.addGuests(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&c.why, "why", "", "tell one event and its causes: its `NUMBER`, or SCHEDULE@TIME of a boundary")
 	flags.StringArrayVar(&c.schedules, "schedule", nil, "only the events of this schedule, by its `NAME`; may be given several times")

@@ -25,7 +25,8 @@ difference is told in words and tables, with the rule behind each part of it.
 Without --fault the file's own faults are what makes the difference: it is run
 without any, and as it is. With --fault it is run as it is, and with these faults
 added. A fault is written as in a scenario file, and its time, counted from the
-start, may also stand in a key at= or during=.
+start, may also stand in a key at= or during=. With --guest a program of your own
+runs the jobs, in both runs; see simulate run --help.
 
 ` + exitCodes,
 		Example: `  simulate what-if examples/scenarios/regional-outage.sim
@@ -35,10 +36,12 @@ start, may also stand in a key at= or during=.
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			defer c.guests.close()
 			return c.run(args[0])
 		},
 	}
 	c.addFaults(cmd)
+	c.addGuests(cmd)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	return cmd
 }
