@@ -168,7 +168,7 @@ func (w *world) ground() {
 // wait lets others' events happen until the instant.
 func (f *flight) wait(leg leg, until store.Instant) {
 	working := f.node.working
-	f.leg = leg
+	f.leg, f.node.working = leg, nil
 	if !f.waits(until) {
 		panic(errAbandoned)
 	}

@@ -20,3 +20,17 @@ during   10m..20m store error-burst applied=no
 	require.NoError(t, err)
 	require.Equal(t, Pass, r.Verdict)
 }
+
+// TestI9CallsAreOfTheLoopThatMakesThem: while a worker's call is on its way, its
+// process's runner makes calls of its own.
+func TestI9CallsAreOfTheLoopThatMakesThem(t *testing.T) {
+	r, err := Run(*parsed(t, `simulate v1
+engine   standby=yes
+run      1m
+schedule s every=5s queue=q
+during   0s..1m  store slow p=0.5 takes=2s
+during   11s..1m store error-burst applied=unknown
+`))
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict, r.Failures)
+}
