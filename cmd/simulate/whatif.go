@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -147,41 +146,18 @@ func (w *whatIf) write(to io.Writer) error {
 	return out.Flush()
 }
 
-// measure is one of the things that are counted of a schedule in both runs.
-type measure struct {
-	word string
-	of   func(*sim.Tally) int64
-	by   func(*sim.Tally) time.Duration // nil: it has none
-}
-
-var measures = []measure{
-	{"fired on time", func(t *sim.Tally) int64 { return t.OnTime }, nil},
-	{"fired late", func(t *sim.Tally) int64 { return t.Late }, func(t *sim.Tally) time.Duration { return t.MaxLate }},
-	{"fired early", func(t *sim.Tally) int64 { return t.Early }, func(t *sim.Tally) time.Duration { return t.MaxEarly }},
-	{"fired again", func(t *sim.Tally) int64 { return t.Again }, nil},
-	{"skipped", func(t *sim.Tally) int64 { return t.Skipped }, nil},
-	{"set aside", func(t *sim.Tally) int64 { return t.Held }, nil},
-	{"attempts failed", func(t *sim.Tally) int64 { return t.Retried }, nil},
-	{"jobs run again", func(t *sim.Tally) int64 { return t.Rerun }, nil},
-	{"jobs died", func(t *sim.Tally) int64 { return t.Died }, nil},
-}
-
 func (w *whatIf) writeSchedules(to io.Writer, first, second string) {
 	var rows [][]string
 	var same int64
 	for i := range w.Schedules {
 		s := &w.Schedules[i]
 		name := printable(s.Name)
-		for _, m := range measures {
-			was, is := m.of(&s.First), m.of(&s.Second)
-			var by string
-			if m.by != nil && m.by(&s.First) != m.by(&s.Second) {
-				by = span(m.by(&s.Second))
+		for _, d := range s.Differences() {
+			by := ""
+			if d.By > 0 {
+				by = span(d.By)
 			}
-			if was == is && by == "" {
-				continue
-			}
-			rows = append(rows, []string{name, m.word, number(was), number(is), signed(is - was), by})
+			rows = append(rows, []string{name, d.What, number(d.First), number(d.Second), signed(d.Second - d.First), by})
 			name = ""
 		}
 		if name != "" {
@@ -226,9 +202,9 @@ func (w *whatIf) writeStory(to io.Writer) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(w.scenario.Faults[a].At, w.scenario.Faults[b].At) })
-	told := map[int][]sim.Effect{}
-	for _, e := range w.Effects {
-		told[e.Fault] = append(told[e.Fault], e)
+	told := map[int][]sim.Line{}
+	for i := range len(order) + 1 {
+		told[i] = w.Story(i)
 	}
 	fmt.Fprintln(to, "What followed, in the order of time")
 	if w.added < len(order) { // of the others there may be nothing to tell
@@ -245,79 +221,45 @@ func (w *whatIf) writeStory(to io.Writer) {
 			mark = " (added)"
 		}
 		fmt.Fprintf(to, "\n%s%s\n", printable(f.String()), mark)
-		w.writeEffects(to, told[i+1])
+		w.writeLines(to, told[i+1])
 	}
 	if len(told[0]) > 0 {
 		fmt.Fprint(to, "\nand of no fault in particular\n")
-		w.writeEffects(to, told[0])
+		w.writeLines(to, told[0])
 	}
 	fmt.Fprintln(to)
 }
 
-// writeEffects writes a line for each of those that are told in the same words of
-// several schedules or processes.
-func (w *whatIf) writeEffects(to io.Writer, effects []sim.Effect) {
-	if len(effects) == 0 {
+// writeLines writes what a fault led to.
+func (w *whatIf) writeLines(to io.Writer, lines []sim.Line) {
+	if len(lines) == 0 {
 		fmt.Fprintln(to, "  nothing")
 		return
 	}
-	type line struct {
-		at, text, rule string
-		names          []string
-	}
-	var lines []*line
-	for i := range effects {
-		e := &effects[i]
-		l := &line{at: clock(e.From), text: e.Text(), rule: e.Rule}
-		at := slices.IndexFunc(lines, func(o *line) bool { return o.at == l.at && o.text == l.text && o.rule == l.rule })
-		if at < 0 {
-			at = len(lines)
-			lines = append(lines, l)
-		}
-		if name := who(e); name != "" && !slices.Contains(lines[at].names, name) {
-			lines[at].names = append(lines[at].names, name)
-		}
-	}
-	for i, l := range lines {
+	for i := range lines {
 		if i == mostTold {
 			fmt.Fprintf(to, "  and %s more, which --json lists\n", count(int64(len(lines)-mostTold), "line", "lines"))
 			break
 		}
-		text := l.text
-		if len(l.names) > 0 {
-			names := strings.Join(l.names[:min(len(l.names), mostNames)], ", ")
-			if more := len(l.names) - mostNames; more > 0 {
+		l := &lines[i]
+		text := l.Text()
+		if len(l.Who) > 0 {
+			names := strings.Join(l.Who[:min(len(l.Who), mostNames)], ", ")
+			if more := len(l.Who) - mostNames; more > 0 {
 				names += fmt.Sprintf(" and %d more", more)
 			}
 			text = names + ": " + text
 		}
-		if l.rule != "" {
-			text += " (" + l.rule + ")"
+		if l.Rule != "" {
+			text += " (" + l.Rule + ")"
 		}
-		writeHanging(to, "  "+l.at+"  ", printable(text))
-	}
-}
-
-// who is whom an effect is about.
-func who(e *sim.Effect) string {
-	switch {
-	case e.Schedule != "":
-		return e.Schedule
-	case e.Process != 0:
-		return fmt.Sprintf("process %d", e.Process)
-	default:
-		return ""
+		writeHanging(to, "  "+clock(l.From)+"  ", printable(text))
 	}
 }
 
 // writeRules says why, rule by rule.
 func (w *whatIf) writeRules(to io.Writer) {
-	var notes []sim.Note
-	for _, e := range w.Effects {
-		if e.Rule != "" && !slices.Contains(notes, e.Note) {
-			notes = append(notes, e.Note)
-		}
-	}
+	notes := w.Why()
 	if len(notes) == 0 {
 		return
 	}
