@@ -264,7 +264,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 	press("+")
 	require.NotEqual(t, whole, inView())
 	press("0", kb.ArrowDown)
-	require.Contains(t, said(), "Runner")
+	require.Contains(t, said(), "Process")
 	press(kb.ArrowDown)
 	require.Contains(t, said(), "update_mirrors")
 	before := said()
@@ -381,7 +381,7 @@ func TestAViolationIsShownWithItsCauses(t *testing.T) {
 	p := open(t, reports(t)["violation"], 1440, 900, theme("light"))
 	p.do(chromedp.Click(chromedp.CSS(".problem button")))
 	require.Contains(t, p.text(`document.getElementById('said').textContent`), "Broken: fence")
-	require.Contains(t, p.text(`document.querySelector('.chain').textContent`), "Runner 1 stood still")
+	require.Contains(t, p.text(`document.querySelector('.chain').textContent`), "Process 1 stood still")
 	p.picture("violation-causes", false)
 }
 

@@ -77,11 +77,20 @@ func reports(t *testing.T) map[string]string {
 		files[name] = file
 		return result
 	}
-	for name, file := range map[string]string{"outages": "all-outages.sim", "clock": "bad-ntp.sim", "snapshot": "crash-snapshot.sim", "calm": "calm.sim"} {
+	for name, file := range map[string]string{"outages": "all-outages.sim", "clock": "bad-ntp.sim", "snapshot": "crash-snapshot.sim", "hidden": "hidden-tab.sim", "calm": "calm.sim"} {
 		s, text := example(t, file)
 		write(name, s, htmlreport.Source{File: file, Text: text})
 	}
-	s, text := example(t, "paused-leader.sim")
+	s, text := example(t, "calm.sim")
+	with, added := s, "down for=10h at=2d"
+	with.Expect = nil
+	f, err := s.ParseFault(added)
+	require.NoError(t, err)
+	with.Faults = []sim.Fault{f}
+	compared, err := sim.Compare(s, with)
+	require.NoError(t, err)
+	write("what-if", with, htmlreport.Source{File: "calm.sim", Text: text, WhatIf: compared, Faults: []string{added}})
+	s, text = example(t, "paused-leader.sim")
 	s.Store = func(now func() store.Instant, limits store.Limits) store.Store {
 		return &unfenced{Store: storetest.NewNaive(now, limits)}
 	}

@@ -21,6 +21,7 @@ type report struct {
 	outcome    outcome
 	difference *difference // from the recorded outcome, or nil
 	picture    *picture    // or nil
+	page       string      // its report for a browser, or ""
 	guests     guests
 	askable    bool // what-if and trace can be asked about this run
 
@@ -225,6 +226,12 @@ func (r *report) writeProblems(w io.Writer) {
 	}
 	if len(rows) > 0 {
 		writeRows(w, []column{{"violated", words}, {"at", words}, {"schedule", cut}, {"detail", wrapped}}, rows, nil)
+	}
+	if r.page != "" && len(r.Failures) > 0 {
+		for i := range r.Failures[:min(len(r.Failures), mostTold)] {
+			fmt.Fprintln(w, linkTo(r.page, fmt.Sprintf("sel=violation-%d", i+1)))
+		}
+		fmt.Fprintln(w)
 	}
 }
 

@@ -61,11 +61,10 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 	c.addGuests(cmd)
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
-	cmd.Flags().StringVar(&c.html, "report", "", "write a report of the run, one HTML `FILE` for a browser; docs/REPORT.md says what its marks mean")
+	addReport(cmd, &c.html)
 	cmd.Flags().BoolVar(&c.ascii, "ascii", false, "draw the run, in ASCII: when its faults were on, who ran the schedules, what fired")
 	cmd.Flags().IntVar(&c.width, "width", 0, "how many `COLUMNS` the drawing has (default: those of the terminal, or 80)")
 	cmd.Flags().BoolVar(&c.rewrite, "rewrite", false, "record the outcome in the file")
-	completeExt(cmd, "report", "html")
 	completeNothing(cmd, "seed", "width")
 	return cmd
 }
@@ -137,7 +136,7 @@ func (c *runCommand) run(path string) error {
 	}
 	r := &report{
 		Result: result, scenario: &scenario, file: path, wall: time.Since(begin), verdict: result.Verdict, outcome: outcomeNone,
-		picture: drawing, guests: c.guests,
+		picture: drawing, page: c.html, guests: c.guests,
 	}
 	r.askable = len(scenario.Faults) > 0 && scenario.Swarm == (sim.Swarm{}) && !c.seed.given && !c.swarm.given && path != fromStdin
 	switch {

@@ -225,3 +225,14 @@ func TestMessagesAreHarmless(t *testing.T) {
 	require.Contains(t, stdout.String(), `"name": "<b>"`)
 	require.NotContains(t, stdout.String(), "\x1b")
 }
+
+// What broke a rule has a link to its place on the page.
+func TestABrokenRuleHasALink(t *testing.T) {
+	r := &report{
+		Result: &sim.Result{Failures: []sim.Failure{{Invariant: "6 fence", At: sim.DefaultStart}, {Invariant: "7 spin", At: sim.DefaultStart}}}, scenario: &sim.Scenario{}, page: "/tmp/my run#1.html",
+	}
+	var b strings.Builder
+	r.writeProblems(&b)
+	require.Contains(t, b.String(), "file:///tmp/my%20run%231.html#sel=violation-1\n")
+	require.Contains(t, b.String(), "file:///tmp/my%20run%231.html#sel=violation-2\n")
+}

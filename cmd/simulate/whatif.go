@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tickonce/tickonce/sim"
+	"github.com/tickonce/tickonce/sim/htmlreport"
 )
 
 func newWhatIf() *cobra.Command {
@@ -30,7 +31,8 @@ runs the jobs, in both runs; see simulate run --help.
 ` + exitCodes,
 		Example: `  simulate what-if examples/scenarios/regional-outage.sim
   simulate what-if examples/scenarios/calm.sim --fault "down for=10h at=2d"
-  simulate what-if examples/scenarios/leader-crash.sim --fault "pause runner=1 for=10m at=2h"`,
+  simulate what-if examples/scenarios/leader-crash.sim --fault "pause runner=1 for=10m at=2h"
+  simulate what-if --report out.html examples/scenarios/calm.sim --fault "down for=10h at=2d"`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,17 +44,19 @@ runs the jobs, in both runs; see simulate run --help.
 	c.addFaults(cmd)
 	c.addGuests(cmd)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	addReport(cmd, &c.html)
 	return cmd
 }
 
 type whatIfCommand struct {
 	input
 	json   bool
+	html   string // where to, or ""
 	stdout io.Writer
 }
 
 func (c *whatIfCommand) run(path string) error {
-	with, _, err := c.scenario(path)
+	with, text, err := c.scenario(path)
 	if err != nil {
 		return err
 	}
@@ -75,6 +79,11 @@ func (c *whatIfCommand) run(path string) error {
 		return err
 	}
 	w.scenario = &with
+	if c.html != "" {
+		if err := c.writeHTML(w, text); err != nil {
+			return err
+		}
+	}
 	if c.json {
 		err = writeJSON(c.stdout, whatIfJSON(w))
 	} else {
@@ -84,6 +93,23 @@ func (c *whatIfCommand) run(path string) error {
 		err = &failure{verdict}
 	}
 	return err
+}
+
+// writeHTML writes the report of the second run, and how it differs from the first.
+func (c *whatIfCommand) writeHTML(w *whatIf, text string) error {
+	s := *w.scenario
+	s.Expect = nil // which is left out of account
+	recorder := htmlreport.NewRecorder(s)
+	result, err := sim.Watch(s, recorder.Tell)
+	if err != nil {
+		return err
+	}
+	if c.swarm.given {
+		text = "" // which did not run
+	}
+	return writePage(c.html, recorder, result, htmlreport.Source{
+		File: w.file, Text: withoutOutcome(&s, text), WhatIf: w.Comparison, Faults: c.faults,
+	})
 }
 
 // worse is the verdict that is graver.

@@ -86,13 +86,6 @@ func (c *causes) entry(id int64) int {
 		if e.Fault > 0 {
 			entry.Fault = e.Fault - 1
 		}
-		if e.Kind == sim.EventFaultBegan || e.Kind == sim.EventFaultEnded {
-			f := c.recorder.scenario.Faults[e.Fault-1]
-			entry.Text = sayFault(&f, c.recorder.single())
-			if e.Kind == sim.EventFaultEnded {
-				entry.Text = "The fault ended"
-			}
-		}
 		before = len(c.log)
 		c.log = append(c.log, entry)
 		c.entries[e.ID] = before

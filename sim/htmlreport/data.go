@@ -17,14 +17,14 @@ type run struct {
 	Events    int64      `json:"events"`
 	Leading   string     `json:"leading"` // how it was led
 	Faults    []fault    `json:"faults"`
-	Stories   [][]line   `json:"stories"` // of each fault
+	Stories   [][]line   `json:"stories"` // of each fault, and of none
 	Processes []*process `json:"processes"`
 	Schedules []schedule `json:"schedules"`
 	Queues    []queue    `json:"queues"`
 	Depth     [][2]int64 `json:"depth"` // of all queues
 	Log       []entry    `json:"log"`
 	Reasons   reasons    `json:"reasons"`
-	Calm      []compared `json:"calm"`
+	Against   against    `json:"against"`
 	Checks    []check    `json:"checks"`
 	Marks     []mark     `json:"marks"`
 	Failures  []failure  `json:"failures"`
@@ -32,11 +32,12 @@ type run struct {
 	Excused   []string   `json:"excused"`
 	Merged    *merged    `json:"merged"`
 	Commands  []string   `json:"commands"`
+	Shrink    string     `json:"shrink"` // the command, where a rule was broken
 	Scenario  string     `json:"scenario"`
 }
 
 type verdict struct {
-	Word   string `json:"word"`
+	Word   string `json:"word"` // "" where the difference says it all
 	Passed bool   `json:"passed"`
 	Says   string `json:"says"`
 	Lede   []part `json:"lede"`
@@ -60,6 +61,7 @@ type fault struct {
 
 // line is a sentence, and the rule behind it.
 type line struct {
+	T     int64  `json:"t"`
 	Text  string `json:"text"`
 	Rule  string `json:"rule,omitempty"`
 	Grave bool   `json:"grave,omitempty"`
@@ -206,12 +208,23 @@ type reasons struct {
 	Pause  int64 `json:"pause"`
 }
 
-// compared is a figure of this run and of the calm one.
-type compared struct {
+// against is the comparison with another run, the calm one or, of a what-if, the
+// scenario as it is.
+type against struct {
+	Calm        bool         `json:"calm"`
+	WhatIf      bool         `json:"whatIf"`
+	Differences []difference `json:"differences"`
+	Why         []line       `json:"why"`
+}
+
+// difference is what came to something else, of a schedule or, without a name,
+// of all.
+type difference struct {
+	Schedule string `json:"schedule,omitempty"`
 	What     string `json:"what"`
-	Calm     int64  `json:"calm"`
-	Here     int64  `json:"here"`
-	Duration bool   `json:"duration,omitempty"`
+	First    int64  `json:"first"`
+	Second   int64  `json:"second"`
+	By       int64  `json:"by,omitempty"`
 }
 
 type check struct {

@@ -28,6 +28,21 @@ func judge(d *run, result *sim.Result) verdict {
 	return v
 }
 
+// ofWhatIf has the first sentence tell of the difference.
+func (v *verdict) ofWhatIf(c *sim.Comparison, d *run) {
+	v.Says = c.Headline()
+	other := "the scenario as it is"
+	if d.Against.Calm {
+		other = "the calm run"
+	}
+	text := fmt.Sprintf("%s, compared with %s.", span(time.Duration(d.Simulated)*time.Millisecond), other)
+	if v.Passed && c.First.Verdict == sim.Pass {
+		v.Word = ""
+		text += " No rule was broken in either."
+	}
+	v.Lede[0].Text = text
+}
+
 func says(result *sim.Result) string {
 	var due, again, repaired, forgotten, left int64
 	for _, s := range result.Schedules {

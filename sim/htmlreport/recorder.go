@@ -43,9 +43,9 @@ func NewRecorder(s sim.Scenario) *Recorder {
 	}
 	runners := max(s.Engine.Runners, 1)
 	for i := range runners {
-		name := "Runner"
+		name := "Process"
 		if runners > 1 {
-			name = "Runner " + number(int64(i+1))
+			name = "Process " + number(int64(i+1))
 		}
 		r.processes = append(r.processes, &process{Name: name, Runs: true})
 	}

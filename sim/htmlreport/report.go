@@ -37,11 +37,16 @@ const place = "%DATA%"
 type Source struct {
 	File string // as the command was given it
 	Text string // of the file; empty: the scenario as it is written by its String
+
+	// WhatIf is the comparison of another run with the one that is written, of
+	// which the page's first sentence then tells. Nil: with the calm run, below.
+	WhatIf *sim.Comparison
+	Faults []string // that the what-if added to those of the file
 }
 
 // Write writes the page of the run of which the recorder was told everything,
-// and which came to the result. For the comparison it runs the scenario once
-// more, without its faults.
+// and which came to the result. Unless it is that of a what-if, it runs the
+// scenario again, with and without its faults, to compare.
 func (r *Recorder) Write(w io.Writer, result *sim.Result, source Source) error {
 	run, err := r.run(result, source)
 	if err != nil {

@@ -13,21 +13,24 @@ import (
 
 // run is all that the page has to know.
 func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
-	calm, calmResult, err := r.calm()
-	if err != nil {
-		return nil, err
+	compared := source.WhatIf
+	if compared == nil {
+		var err error
+		if compared, err = sim.Compare(r.scenario.Calm(), r.scenario); err != nil {
+			return nil, err
+		}
 	}
 	end := result.Simulated.Milliseconds()
 	r.close(end)
 	text := source.Text
-	if text == "" {
+	if text == "" || len(source.Faults) > 0 {
 		text = r.scenario.String()
 	}
 	d := &run{
 		Title: title(source), File: source.File, Seed: fmt.Sprint(result.Seed), Digest: result.Digest.String(),
 		Start: r.start.UnixMilli(), Simulated: max(end, 1), Quiet: r.quiet(), Events: result.Events,
 		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Depth: r.jobs.all.thinned(end), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
-		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed, len(result.Failures) > 0),
+		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed),
 	}
 	d.Unmet = append(d.Unmet, result.Unmet...)
 	for _, e := range result.Excused {
@@ -39,7 +42,7 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 		}
 	}
 	d.Leading = r.leading()
-	d.Stories = r.stories(d.Schedules)
+	d.Stories = r.stories(compared)
 	for i := range result.Faults {
 		f := &result.Faults[i]
 		d.Faults = append(d.Faults, fault{
@@ -59,20 +62,19 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 		d.Marks = append(d.Marks, mark{m.ID, m.About, m.Reached})
 	}
 	d.Failures = r.ofFailures(result)
-	d.Calm = compare(calm.figures(calmResult), r.figures(result))
+	d.Against = ofComparison(compared)
+	d.Against.WhatIf = source.WhatIf != nil
 	d.Merged = merge(d.Schedules, mostRows)
 	d.Verdict = judge(d, result)
+	if source.WhatIf != nil {
+		d.Verdict.ofWhatIf(compared, d)
+	}
+	if len(result.Failures) > 0 {
+		d.Shrink = shrinking(source, result.Seed)
+	}
 	d.Log = r.causes.log
 	d.prune()
 	return d, nil
-}
-
-// calm runs the scenario without its faults.
-func (r *Recorder) calm() (*Recorder, *sim.Result, error) {
-	s := r.scenario.Calm()
-	calm := NewRecorder(s)
-	result, err := sim.Watch(s, calm.Tell)
-	return calm, result, err
 }
 
 func (r *Recorder) quiet() int64 {
@@ -108,24 +110,41 @@ func title(source Source) string {
 }
 
 // commands make the run again; there are none where the scenario is in no file.
-func commands(source Source, seed uint64, failed bool) []string {
-	file := source.File
-	if source.Text == "" {
+func commands(source Source, seed uint64) []string {
+	file := quoted(source.File)
+	switch {
+	case source.Text == "":
 		return []string{}
+	case source.WhatIf != nil:
+		command := "simulate what-if " + file
+		for _, f := range source.Faults {
+			command += " --fault " + quoted(f)
+		}
+		return []string{command, command + " --report report.html"}
 	}
-	if strings.ContainsFunc(file, func(c rune) bool {
-		return !strings.ContainsRune("-_./", c) && !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
-	}) {
-		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
-	}
-	list := []string{
+	return []string{
 		fmt.Sprintf("simulate run --seed %d %s", seed, file),
 		fmt.Sprintf("simulate run --seed %d --report report.html %s", seed, file),
+		fmt.Sprintf("simulate sweep --seeds 1..1000 %s", file),
 	}
-	if failed {
-		list = append(list, fmt.Sprintf("simulate shrink --seed %d %s", seed, file))
+}
+
+// shrinking is the command that finds the least scenario that fails alike.
+func shrinking(source Source, seed uint64) string {
+	if source.Text == "" || source.WhatIf != nil {
+		return ""
 	}
-	return append(list, fmt.Sprintf("simulate sweep --seeds 1..1000 %s", file))
+	return fmt.Sprintf("simulate shrink --seed %d %s", seed, quoted(source.File))
+}
+
+// quoted is a text as one word of a shell.
+func quoted(text string) string {
+	if !strings.ContainsFunc(text, func(c rune) bool {
+		return !strings.ContainsRune("-_./=", c) && !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func (r *Recorder) ofSchedules(result *sim.Result) []schedule {
@@ -234,41 +253,19 @@ func (r *Recorder) leading() string {
 	return text
 }
 
-// figures are those that are compared with the calm run.
-func (r *Recorder) figures(result *sim.Result) []compared {
-	var onTime, early, late, again, skipped, longest, done, retried, dead, leases int64
-	for _, s := range r.schedules {
-		onTime, early, late, again = onTime+s.OnTime, early+s.Early, late+s.Late, again+s.FiredAgain
-		skipped, longest = skipped+s.Skipped, max(longest, s.Longest)
-	}
-	for _, q := range result.Queues {
-		done, retried, dead = done+q.Done, retried+q.Retried, dead+q.Dead
-	}
-	for _, p := range r.processes {
-		leases += int64(len(p.Leases))
-	}
-	return []compared{
-		{What: "Fired on time", Here: onTime},
-		{What: "Fired early", Here: early},
-		{What: "Fired late", Here: late},
-		{What: "Fired again", Here: again},
-		{What: "Skipped", Here: skipped},
-		{What: "Longest wait", Here: longest, Duration: true},
-		{What: "Jobs done", Here: done},
-		{What: "Failed tries", Here: retried},
-		{What: "Jobs dead", Here: dead},
-		{What: "Leases", Here: leases},
-	}
-}
-
-// compare lists the figures of both, but those that are 0 in both.
-func compare(calm, here []compared) []compared {
-	list := []compared{}
-	for i, c := range here {
-		c.Calm = calm[i].Here
-		if c.Calm != 0 || c.Here != 0 {
-			list = append(list, c)
+func ofComparison(c *sim.Comparison) against {
+	a := against{Calm: len(c.First.Faults) == 0, Differences: []difference{}, Why: []line{}}
+	add := func(s sim.ScheduleComparison) {
+		for _, d := range s.Differences() {
+			a.Differences = append(a.Differences, difference{s.Name, d.What, d.First, d.Second, d.By.Milliseconds()})
 		}
 	}
-	return list
+	add(c.Total())
+	for _, s := range c.Schedules {
+		add(s)
+	}
+	for _, n := range c.Why() {
+		a.Why = append(a.Why, line{Text: n.Text, Rule: n.Rule})
+	}
+	return a
 }

@@ -11,99 +11,20 @@ import (
 
 // words puts an event into words, with the rule behind it.
 func (r *Recorder) words(e *sim.Event) (text, rule string) {
-	who := "The runner"
-	if e.Process > 0 && !r.single() {
-		who = "Runner " + strconv.Itoa(e.Process)
-	}
-	switch e.Kind {
-	case sim.EventStoreOpened:
-		switch e.Reason {
-		case "journal":
-			return "The store opened with all that its journal had", "D4"
-		case "snapshot":
-			return "The store opened with its last snapshot", "D4"
-		}
-		return "The store opened empty", ""
-	case sim.EventProcessStarted:
-		return who + " started", ""
-	case sim.EventProcessStopped:
-		if e.Reason == "crash" {
-			return who + " crashed", ""
-		}
-		return who + " stopped in good order", "L5"
-	case sim.EventProcessPaused:
-		return who + " stood still for " + span(e.Last.Sub(e.At)), ""
-	case sim.EventClockTurned:
-		whose := "The store’s clock"
-		switch {
-		case r.single():
-			whose = "The clock"
-		case e.Process > 0:
-			whose = who + "’s clock"
-		}
-		return whose + " " + clockSays(e.By, e.Drift), "K1"
-	case sim.EventLeaseGranted:
-		return fmt.Sprintf("%s got the lease, term %d", who, e.Term), "LK1"
-	case sim.EventLeaseRefused:
-		return fmt.Sprintf("%s wanted to renew term %d, which was no longer live", who, e.Term), "LK3"
-	case sim.EventLeaseReleased:
-		return fmt.Sprintf("%s gave back term %d", who, e.Term), "L5"
-	case sim.EventRunnerEnded:
-		return who + " ended by itself: " + e.Reason, "L3, R1"
-	case sim.EventCallLost:
-		if e.Reason == "reply" {
-			return fmt.Sprintf("%s called %s: the store did it, and the answer was lost", who, e.Op), "R1"
-		}
-		return fmt.Sprintf("%s called %s: it failed, and the store had not done it", who, e.Op), "R1"
-	case sim.EventCallDelayed:
-		return fmt.Sprintf("%s called %s, which was on its way for %s", who, e.Op, span(e.By)), ""
-	case sim.EventRowsRead:
-		return fmt.Sprintf("%s read %s that were due", who, count(e.Count, "schedule", "schedules")), "T1"
-	case sim.EventTickWritten:
-		return fmt.Sprintf("%s wrote its tick: %s", who, count(e.Count, "fire", "fires")), "T3"
-	case sim.EventTickRefused:
-		return fmt.Sprintf("%s wrote with term %d, which was not live: refused, %s did not happen", who, e.Term, count(e.Count, "fire", "fires")), "L6"
-	case sim.EventHeld:
-		return "A row could not be decided and was held", "Q1, Q3"
-	case sim.EventStale:
-		return "A row had changed since it was read, and was left alone", "T3"
-	case sim.EventQueueFull:
-		return fmt.Sprintf("The queue had no room for %s", count(e.Count, "fire", "fires")), "Q6"
-	case sim.EventRegistered:
-		return "The schedule was registered", "S1"
-	case sim.EventRepaired:
-		return "What a wrong clock had done to the schedule was mended", "T11"
-	case sim.EventPaused:
-		return "The schedule was paused", "S7"
-	case sim.EventResumed:
-		return "The schedule was resumed", "S7"
-	case sim.EventRemoved:
-		return "The schedule was removed", "S6"
-	case sim.EventTampered:
-		return "Its row was written behind the engine’s back", ""
-	case sim.EventViolated:
-		return "Found: " + e.Reason, ""
-	}
-	return e.Kind.String(), ""
-}
-
-func clockSays(by time.Duration, drift int64) string {
-	text := "was right again"
+	text, rule = e.Text(), r.scenario.Why(e, 0).Rule
 	switch {
-	case by > 0:
-		text = "stood " + span(by) + " ahead"
-	case by < 0:
-		text = "stood " + span(-by) + " behind"
+	case e.Kind == sim.EventFaultBegan:
+		return sayFault(&r.scenario.Faults[e.Fault-1], r.single()), ""
+	case e.Kind == sim.EventFaultEnded:
+		return "The fault is over", ""
+	case e.Schedule != "":
+		text = e.Schedule + ": " + text
+	case e.Kind == sim.EventStoreOpened || e.Kind == sim.EventViolated:
+		text = strings.ToUpper(text[:1]) + text[1:]
+	default:
+		text = r.processes[r.lane(e.Process)].Name + ": " + text
 	}
-	switch {
-	case drift == -1_000_000:
-		text += ", and stood still"
-	case drift > 0:
-		text += fmt.Sprintf(", and ran %d ppm fast", drift)
-	case drift < 0:
-		text += fmt.Sprintf(", and ran %d ppm slow", -drift)
-	}
-	return text
+	return text, rule
 }
 
 // sayFault says in a sentence what a fault is.
@@ -112,7 +33,7 @@ func sayFault(f *sim.Fault, single bool) string {
 	was, its, clock := "were", "their", "The store’s clock"
 	switch {
 	case f.Runner > 0:
-		who, was, its, clock = "Runner "+strconv.Itoa(f.Runner), "was", "its", "Runner "+strconv.Itoa(f.Runner)+"’s clock"
+		who, was, its, clock = "Process "+strconv.Itoa(f.Runner), "was", "its", "Process "+strconv.Itoa(f.Runner)+"’s clock"
 	case single:
 		who, was, its, clock = "The process", "was", "its", "The clock"
 	}
@@ -212,7 +133,7 @@ func sayFault(f *sim.Fault, single bool) string {
 func short(f *sim.Fault) string {
 	who := ""
 	if f.Runner > 0 {
-		who = "runner " + strconv.Itoa(f.Runner) + " "
+		who = "process " + strconv.Itoa(f.Runner) + " "
 	}
 	lasted := ""
 	if f.For > 0 {

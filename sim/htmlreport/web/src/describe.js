@@ -20,7 +20,7 @@ export function describer(run) {
     const margin = Math.max((b - a) * 0.35, least);
     return [a - margin, b + margin];
   };
-  const by = fire => `${run.processes[fire.process]?.name ?? 'A runner'}${fire.term ? `, term ${fire.term}` : ''}`;
+  const by = fire => `${run.processes[fire.process]?.name ?? 'A process'}${fire.term ? `, term ${fire.term}` : ''}`;
 
   // chain are the causes that end with the entry of the log.
   function chain(index) {

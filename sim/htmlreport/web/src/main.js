@@ -1,10 +1,10 @@
 import { $, h, lines, name, svg, visible } from './dom.js';
 import { describer } from './describe.js';
-import { ON_TIME, duration, number, plural, span } from './format.js';
+import { ON_TIME, duration, number, plural, span, when } from './format.js';
 import { MARKS, markIcon } from './marks.js';
 import { read } from './model.js';
 import { showMultiples } from './multiples.js';
-import { Panel } from './panel.js';
+import { Panel, chain } from './panel.js';
 import { listenToSearch } from './search.js';
 import { bar, shares, showTable } from './table.js';
 import { theme } from './theme.js';
@@ -12,17 +12,20 @@ import { Timeline } from './timeline.js';
 
 const run = read(JSON.parse($('data').textContent));
 const link = new URLSearchParams(location.hash.slice(1));
+// MOST_TOLD is how many lines of what a fault led to stand in its story.
+const MOST_TOLD = 15;
+
 const sum = (list, of) => list.reduce((total, x) => total + of(x), 0);
 
 function showHead() {
-  document.title = `${run.verdict.word}: ${visible(run.title)} · simulate`;
+  document.title = `${run.verdict.word || 'What if'}: ${visible(run.title)} · simulate`;
   $('title').append(name(run.title));
   if (!run.file.endsWith(run.title)) $('file').append(visible(run.file));
   const sign = run.verdict.passed
     ? [svg('circle', { cx: 16, cy: 16, r: 15 }), svg('path', { d: 'M9.5 16.5l4.4 4.4 8.6-9.4' })]
     : [svg('path', { d: 'M16 2.2 30.4 28H1.6Z', 'stroke-linejoin': 'round' }), svg('path', { d: 'M16 12v8M16 23.6v.4' })];
   $('verdict').append(h('span', { class: `sign ${run.verdict.passed ? 'ok' : 'bad'}` }, svg('svg', { viewBox: '0 0 32 32', 'aria-hidden': 'true' }, sign)),
-    h('span', {}, h('em', {}, `${run.verdict.word}.`), ' ', visible(run.verdict.says)));
+    h('span', {}, h('em', {}, run.verdict.word && `${run.verdict.word}. `), visible(run.verdict.says)));
   $('lede').append(...run.verdict.lede.map(part => (part.look ? h('a', { class: 'look', href: '#timeline', onclick: () => goTo(find(part.look)) }, visible(part.text)) : visible(part.text))).flatMap(part => [part, ' ']));
   $('facts').append(...[['Seed', run.seed], ['Digest', h('code', {}, run.digest)], ['Simulated', duration(run.simulated)], ['From', span(run.start, run.start)], ['Events', number(run.events)], ['Processes', number(run.processes.filter(p => p.runs).length)]]
     .map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, is))));
@@ -50,23 +53,43 @@ function showProblems() {
   const problems = [...run.failures.slice(0, 5).map(f => h('article', { class: 'problem' },
     h('header', {}, markIcon('violation', 20), h('div', {}, h('h2', {}, f.title), h('p', {}, `It says: ${f.says}.`)),
       h('button', { class: 'button', type: 'button', onclick: () => goTo({ type: 'failure', failure: f, key: f.key }) }, 'Show on the timeline')),
-    h('p', { class: 'what' }, `${span(run.at(f.t), run.at(f.t))}: ${visible(f.detail)}`))),
+    h('p', { class: 'what' }, `${span(run.at(f.t), run.at(f.t))}: ${visible(f.detail)}`),
+    f.cause < 0 || run.log[f.cause].cause < 0 ? null : [h('h3', {}, 'What led to it'), chain(run, describe({ type: 'failure', failure: f }).causes.slice(0, -1), false)])),
   ...(run.failures.length > 5 ? [h('p', { class: 'note' }, `and ${number(run.failures.length - 5)} more; all are on the timeline`)] : []),
   ...(run.unmet.length ? [h('article', { class: 'problem' }, h('header', {}, h('div', {}, h('h2', {}, 'Not as expected'))), h('ul', {}, run.unmet.map(text => h('li', {}, visible(text)))))] : [])];
+  if (run.failures.length && run.shrink) problems.splice(Math.min(run.failures.length, 5), 0, h('p', { class: 'note' }, 'The least scenario in which this happens: ', command(run.shrink)));
   $('problems').append(...problems);
   $('problems').hidden = !problems.length;
 }
 
-function showCalm() {
-  const value = (row, x) => (row.duration ? duration(x) : number(x));
-  $('differences').append(h('caption', { class: 'unseen' }, 'This run against the calm run'),
-    h('thead', {}, h('tr', {}, h('td', {}), ['Calm run', 'This run', 'Difference'].map(t => h('th', { scope: 'col' }, t)))),
-    h('tbody', {}, run.calm.map(row => h('tr', {}, h('th', { scope: 'row' }, row.what), h('td', { class: 'number' }, value(row, row.calm)), h('td', { class: 'number' }, value(row, row.here)),
-      h('td', { class: 'number difference' }, row.here === row.calm ? h('span', { class: 'zero' }, 'same') : (row.here > row.calm ? '+' : '−') + value(row, Math.abs(row.here - row.calm)))))));
-  $('stories').append(...run.faults.map((f, i) => h('article', { class: 'story' },
-    h('header', {}, h('button', { type: 'button', class: 'badge', 'aria-label': `Show ${f.badge} on the timeline`, onclick: () => goTo({ type: 'fault', fault: f, key: f.key }) }, f.badge), h('h3', {}, visible(f.say)), h('span', { class: 'number' }, span(run.at(f.at), run.at(f.at)))),
-    h('ul', {}, (run.stories[i].length ? run.stories[i] : [{ text: f.effect }]).map(line => h('li', { class: line.grave ? 'grave' : null }, visible(line.text), line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null))))));
-  if (!run.faults.length) $('stories').append(h('p', { class: 'muted' }, 'This is the calm run: nothing went wrong in it.'));
+const rule = line => (line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null);
+
+function showAgainst() {
+  const { calm, whatIf, differences, why } = run.against;
+  const [first, second] = [calm ? 'Calm run' : 'As it is', whatIf ? 'What if' : 'This run'];
+  $('calm-title').textContent = calm ? 'Against the calm run' : 'Against the run as it is';
+  $('compared').textContent = calm ? 'The calm run is the same scenario without its faults.' : 'The same scenario without the faults that were added.';
+  const more = d => (d.second > d.first ? '+' : '−') + number(Math.abs(d.second - d.first));
+  const row = d => h('tr', {}, h('th', { scope: 'row' }, d.what, d.by ? h('small', {}, ` by up to ${duration(d.by)}`) : null),
+    h('td', { class: 'number' }, number(d.first)), h('td', { class: 'number' }, number(d.second)), h('td', { class: 'number difference' }, d.first === d.second ? h('span', { class: 'zero' }, 'same') : more(d)));
+  const table = (caption, bodies) => h('table', { class: 'plain' }, h('caption', { class: 'unseen' }, caption),
+    h('thead', {}, h('tr', {}, h('td', {}), [first, second, 'Difference'].map(t => h('th', { scope: 'col' }, t)))), bodies);
+  const names = [...new Set(differences.map(d => d.schedule).filter(Boolean))], total = differences.filter(d => !d.schedule);
+  if (total.length) $('differences').append(table('All schedules', h('tbody', {}, total.map(row))));
+  else $('differences').append(h('p', { class: 'muted' }, run.faults.length ? 'Nothing came to anything else.' : 'This is the calm run: nothing went wrong in it.'));
+  if (names.length) {
+    $('differences').append(h('details', { open: names.length === 1 || whatIf && names.length <= 8 }, h('summary', {}, 'By schedule'), table('By schedule', names.map(n => h('tbody', {},
+      h('tr', { class: 'group' }, h('th', { scope: 'rowgroup', colspan: 4 }, name(n))), differences.filter(d => d.schedule === n).map(row))))));
+  }
+  const told = line => h('li', { class: line.grave ? 'grave' : null }, h('time', { class: 'number' }, when(run.at(line.t))), visible(line.text), rule(line));
+  const story = (head, lines) => h('article', { class: 'story' }, h('header', {}, head), h('ul', {}, lines));
+  const all = lines => [...lines.slice(0, MOST_TOLD).map(told), lines.length > MOST_TOLD ? h('li', {}, `and ${number(lines.length - MOST_TOLD)} more`) : null];
+  $('stories').append(...run.faults.map((f, i) => story([h('button', { type: 'button', class: 'badge', 'aria-label': `Show ${f.badge} on the timeline`, onclick: () => goTo({ type: 'fault', fault: f, key: f.key }) }, f.badge), h('h3', {}, visible(f.say)), h('span', { class: 'number' }, span(run.at(f.at), run.at(f.at)))],
+    run.stories[i].length ? all(run.stories[i]) : h('li', {}, f.effect))));
+  const others = run.stories.at(-1);
+  if (others.length) $('stories').append(story(h('h3', {}, 'Of no fault in particular'), all(others)));
+  $('why').hidden = !why.length;
+  $('rules').append(...why.map(line => h('li', {}, visible(line.text), rule(line))));
 }
 
 function showChecks() {
@@ -82,9 +105,12 @@ function showChecks() {
 }
 
 function showAgain() {
-  $('commands').append(...run.commands.map(command => h('li', {}, h('code', {}, visible(command)), h('button', { type: 'button', class: 'button', onclick: e => copy(command, e.target) }, 'Copy'))));
+  $('commands').append(...run.commands.map(text => h('li', {}, command(text))));
+  $('again').hidden = !run.commands.length && !run.scenario;
   $('scenario').append(lines(run.scenario));
 }
+
+const command = text => [h('code', {}, visible(text)), h('button', { type: 'button', class: 'button', onclick: e => copy(text, e.target) }, 'Copy')];
 
 async function copy(text, button) {
   try {
@@ -195,7 +221,7 @@ showLegend();
 showPages();
 showTable(run, showSchedule);
 showMultiples(run);
-showCalm();
+showAgainst();
 showChecks();
 showAgain();
 listenToSearch(run, goTo);

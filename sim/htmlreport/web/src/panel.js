@@ -4,6 +4,11 @@ import { MARKS, markIcon } from './marks.js';
 
 const KEYS = [['← →', 'next'], ['F', 'fault'], ['+ − 0', 'zoom'], ['↑ ↓', 'lane'], ['Z', 'fold'], ['/', 'search']];
 
+// chain lists causes, oldest first; the last is what they led to, or one of them.
+export const chain = (run, causes, ends = true) => h('ol', { class: 'chain' }, causes.map((link, i) => h('li', { class: ends && i === causes.length - 1 ? 'self' : null },
+  h('span', { class: 'link' }, link.fault >= 0 && link.kind === 'fault' ? h('span', { class: 'badge' }, run.faults[link.fault].badge) : MARKS[link.kind] ? markIcon(link.kind, 16) : h('span', { class: 'dot' })),
+  h('span', {}, h('time', { class: 'number' }, exact(run.at(link.t))), visible(link.text), link.rule ? [' ', h('span', { class: 'rule' }, link.rule)] : null))));
+
 // Panel has the details of what is selected or, with nothing selected, the
 // faults of the run.
 export class Panel {
@@ -42,9 +47,7 @@ export class Panel {
       words.facts.length ? h('dl', { class: 'details' }, words.facts.map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, h('bdi', {}, is))))) : null,
       words.note ? h('p', { class: 'note' }, words.note) : null,
       words.causes.length ? h('h4', {}, words.chain || 'Why') : null,
-      words.causes.length ? h('ol', { class: 'chain' }, words.causes.map((link, i) => h('li', { class: i === words.causes.length - 1 && !words.chain ? 'self' : null },
-        h('span', { class: 'link' }, link.fault >= 0 && link.kind === 'fault' ? h('span', { class: 'badge' }, run.faults[link.fault].badge) : MARKS[link.kind] ? markIcon(link.kind, 16) : h('span', { class: 'dot' })),
-        h('span', {}, h('time', { class: 'number' }, exact(run.at(link.t))), visible(link.text), link.rule ? [' ', h('span', { class: 'rule' }, link.rule)] : null)))) : null,
+      words.causes.length ? chain(run, words.causes, !words.chain) : null,
       words.story?.length ? h('ul', { class: 'effects' }, words.story.map(line => h('li', {}, visible(line.text), line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null))) : null,
     ].filter(Boolean);
   }
