@@ -233,6 +233,9 @@ func (c *comparer) gone(p *page, r fateRun) {
 	if b.kind == 0 {
 		b = c.b.blowOf(p, last, false)
 	}
+	if b.kind != EventRemoved && b.kind != EventPaused && c.b.isAhead(last) {
+		b = blow{kind: EventClockTurned, fault: c.b.turned}
+	}
 	e := Effect{
 		Fault: b.fault, Schedule: p.schedule.Name, Fate: NeverCame, First: first, Last: last, Count: r.count,
 		From: first, To: last,

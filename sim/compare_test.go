@@ -248,6 +248,36 @@ func TestCompareTellsOfTheAddedFaultAlone(t *testing.T) {
 	}
 }
 
+// What is late by a wrong clock, and what by the outage meanwhile, is told apart:
+// what the outage made late is late by that clock as well.
+func TestCompareTellsAWrongClockFromTheOutageMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		by   time.Duration
+		told []string
+	}{
+		"behind": {-30 * time.Minute, []string{
+			"fault 2: 149 boundaries, 01:01:00 to 05:30:00, fire 30m late (K1)",
+			"fault 1: 30 boundaries, 01:30:00 to 01:59:00, fire all at once, 2h1m to 2h30m late (T5)",
+			"fault 1: 30 boundaries, 02:34:00 to 03:03:00, are skipped and never fire (T6)",
+			"fault 2: 30 boundaries, 05:31:00 to 06:00:00, never come (K1)",
+		}},
+		"ahead": {30 * time.Minute, []string{
+			"fault 2: 209 boundaries, 01:01:00 to 06:30:00, fire 59s65ms to 30m early (K1)",
+			"fault 1: 30 boundaries, 03:04:00 to 03:33:00, fire all at once, 27m to 56m late (T5)",
+			"fault 1: 30 boundaries, 04:01:00 to 04:30:00, are skipped and never fire (T6)",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outage := oneMinute(Fault{Kind: FaultDown, At: 2 * time.Hour, For: 2 * time.Hour})
+			clocked := outage
+			clocked.Faults = append(clocked.Faults[:1:1], Fault{Kind: FaultClockJump, By: c.by, At: time.Hour})
+			r, err := Compare(outage, clocked)
+			require.NoError(t, err)
+			require.Equal(t, c.told, told(r))
+		})
+	}
+}
+
 func TestFaultsAreReadAlone(t *testing.T) {
 	s := oneMinute()
 	s.Engine.Runners = 2

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tickonce/tickonce/store"
@@ -17,9 +18,10 @@ type ledger struct {
 	events []Effect // others than those of boundaries
 	at     map[effectKey]int
 
-	trail   []trace // of each event, by its ID
-	latest  int     // the fault that began or ended last
-	turned  int     // the fault of the last turn of a clock
+	trail   []trace       // of each event, by its ID
+	latest  int           // the fault that began or ended last
+	turned  int           // the fault of the last turn of a clock
+	behind  time.Duration // the store's clock, when it was read last
 	stopped [MaxRunners + 1]int
 	blows   []blow
 	retried map[int64]bool // the jobs that wait for another attempt
@@ -190,6 +192,7 @@ func (l *ledger) page(schedule string) *page {
 // enter enters an event.
 func (l *ledger) enter(e *Event) {
 	fault := l.faultOf(e)
+	l.behind = e.At.Sub(e.Shown)
 	l.trail = append(l.trail, trace{int32(fault), e.Kind})
 	p := l.page(e.Schedule)
 	switch e.Kind {
@@ -201,7 +204,12 @@ func (l *ledger) enter(e *Event) {
 		for i := range l.pages {
 			l.pages[i].allowed = trace{int32(fault), e.Kind}
 		}
-		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, anew: e.Reason != "journal"})
+		switch {
+		case e.Reason == "journal": // nothing was lost, and the processes are back
+			l.blows = slices.DeleteFunc(l.blows, func(b blow) bool { return b.kind == EventProcessStopped })
+		case fault != 0:
+			l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, anew: true})
+		}
 	case EventFaultBegan, EventFaultEnded:
 		l.latest = fault
 	case EventClockTurned:
@@ -271,7 +279,7 @@ func (l *ledger) faultOf(e *Event) int {
 const OnTimeWithin = sliceMS * time.Millisecond
 
 // fateOf is what became of a boundary that fired, and whether it was so since the
-// store's clock was wrong.
+// store's clock was wrong: of a late one, whether it was on time by that clock.
 func fateOf(e *Event) (fate Fate, byClock bool) {
 	const within = OnTimeWithin
 	late := e.At.Sub(e.Boundary)
@@ -280,7 +288,7 @@ func fateOf(e *Event) (fate Fate, byClock bool) {
 	case e.Again:
 		return FiredAgain, byClock
 	case late > within:
-		return CaughtUp, byClock
+		return CaughtUp, e.Shown.Sub(e.Boundary) <= within
 	case late < -within:
 		return FiredEarly, byClock
 	default:
@@ -299,8 +307,8 @@ func (l *ledger) fired(p *page, e *Event, fault int) {
 	if n := len(p.runs); n > 0 && e.Since == 0 && p.runs[n-1].lastTick == r.tick { // in which its first one has it
 		r.reason, r.fault = p.runs[n-1].reason, p.runs[n-1].fault
 	}
-	if r.byClock && r.fault == 0 {
-		r.fault = l.turned
+	if r.byClock && (r.fate != FiredAgain || r.fault == 0) {
+		r.fault = cmp.Or(l.turned, r.fault)
 	}
 	if r.fault == 0 {
 		r.fault = l.latest
@@ -383,6 +391,13 @@ func (l *ledger) blowOf(p *page, at time.Time, goesOn bool) (found blow) {
 		}
 	}
 	return found
+}
+
+// isAhead reports whether the boundary is still to come at the end of the run, by
+// a store's clock that is behind.
+func (l *ledger) isAhead(boundary time.Time) bool {
+	end := l.scenario.start().Add(l.result.Simulated)
+	return l.behind > OnTimeWithin && boundary.After(end.Add(-l.behind))
 }
 
 // telling are the events, others than those of boundaries, that tell what a fault
