@@ -18,8 +18,11 @@
 //			Schedules: []sim.Schedule{{Name: "report", Spec: "@every 1h", Queue: "mail"}},
 //			Faults:    []sim.Fault{{Kind: sim.FaultDown, At: 2 * time.Hour, For: 8 * time.Hour}},
 //		})
-//		if err != nil || r.Verdict != sim.Pass {
-//			t.Fatal(err, r.Verdict, r.Failures, r.Unmet)
+//		if err != nil {
+//			t.Fatal(err) // the scenario has a mistake
+//		}
+//		if r.Verdict != sim.Pass {
+//			t.Fatal(r.Verdict, r.Failures, r.Unmet)
 //		}
 //	}
 //

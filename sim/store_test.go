@@ -68,4 +68,12 @@ func TestAnotherStoreIsJudged(t *testing.T) {
 	r, err := Run(s)
 	require.NoError(t, err)
 	require.Equal(t, Safety, r.Verdict)
+
+	// The command has no such store, so it is not told to run the text.
+	var f failing
+	swept, err := Sweep(s, Seeds{2, 2})
+	require.NoError(t, err)
+	swept.Require(&f)
+	require.Contains(t, f.said, "\nto run seed 2 again, which has a store in Go, let the test sweep sim.Seeds{First: 2, Last: 2}; it is, shrunk")
+	require.NotContains(t, f.said, "cmd/simulate")
 }

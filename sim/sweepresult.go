@@ -226,7 +226,7 @@ type TB interface {
 // Require fails the test unless the verdict is [Pass]. The message names the
 // seeds that failed, and has the scenario of the gravest of them, shrunk as far as
 // a few runs go: kept as a file, the command simulate runs it again. One with
-// handlers in Go only the test can run again.
+// handlers or a store in Go only the test can run again.
 func (r *SweepResult) Require(t TB) {
 	t.Helper()
 	if r.Verdict() == Pass {
@@ -269,14 +269,28 @@ func (r *SweepResult) failure(test string, rig rig) string {
 	if err == nil && shrunk.Kept == r.Failures[0].kept() {
 		s, so = shrunk.Scenario, ", shrunk to what makes it fail"
 	}
-	if len(r.Scenario.Handlers) > 0 {
-		fmt.Fprintf(&b, "to run seed %d again, which has handlers in Go, let %s sweep sim.Seeds{First: %d, Last: %d}; it is%s\n", seed, test, seed, seed, so)
+	if inGo := r.Scenario.inGo(); inGo != "" {
+		fmt.Fprintf(&b, "to run seed %d again, which has %s in Go, let %s sweep sim.Seeds{First: %d, Last: %d}; it is%s\n", seed, inGo, test, seed, seed, so)
 	} else {
 		fmt.Fprintf(&b, "to run seed %d again%s, keep what follows as seed-%d.sim, and\n", seed, so, seed)
 		fmt.Fprintf(&b, "  go run github.com/tickonce/tickonce/cmd/simulate run seed-%d.sim\n", seed)
 	}
 	fmt.Fprintf(&b, "\n%s", s)
 	return b.String()
+}
+
+// inGo is what the scenario has in Go, and no text has; "" of one without.
+func (s *Scenario) inGo() string {
+	switch {
+	case len(s.Handlers) > 0 && s.Store != nil:
+		return "handlers and a store"
+	case len(s.Handlers) > 0:
+		return "handlers"
+	case s.Store != nil:
+		return "a store"
+	default:
+		return ""
+	}
 }
 
 // SeedList names the seeds that are kept, and says how many there are more.

@@ -88,8 +88,11 @@ func TestMinutesAreChargedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := sim.Run(drawn)
-		if err != nil || r.Verdict != sim.Pass {
-			t.Fatal(err, seed, r.Verdict, r.Failures, r.Unmet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != sim.Pass {
+			t.Fatal(seed, r.Verdict, r.Failures, r.Unmet)
 		}
 		for minute, charged := range ledger {
 			if charged != 1 {
