@@ -337,8 +337,48 @@ func TestTouch(t *testing.T) {
 	p.do(touch(input.DispatchTouchEventTypeTouchStart, &input.TouchPoint{X: box.X + 0.58*box.Width, Y: box.Y + 53}), touch(input.DispatchTouchEventTypeTouchEnd))
 	require.NotEmpty(t, p.text(`document.getElementById('said').textContent`))
 	require.Equal(t, "fixed", p.text(`getComputedStyle(document.getElementById('panel')).position`))
+	require.Equal(t, "panel", p.text(`new Promise(done => {
+		const at = () => document.activeElement.id;
+		if (at() === 'panel') done(at());
+		document.addEventListener('focusin', () => done(at()));
+		setTimeout(() => done(at()), 5000);
+	})`), "the focus is in the sheet")
 	p.picture("phone-selected", false)
 	require.Empty(t, p.axe())
+	p.do(chromedp.KeyEvent(kb.Escape))
+	require.Equal(t, "plot", p.text(`document.activeElement.id`), "and back where it was")
+	p.do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter))
+	require.Equal(t, "panel", p.text(`document.activeElement.id`), "by the keys, too")
+	p.do(chromedp.Click(chromedp.CSS(".close")))
+	require.Equal(t, "plot", p.text(`document.activeElement.id`))
+}
+
+// What hampers a process, and jobs of no schedule, are drawn and told.
+func TestWhatHampersAProcessIsTold(t *testing.T) {
+	p := open(t, reports(t)["hostile"], 1440, 900, theme("light"))
+	legend := p.text(`document.getElementById('legend').textContent`)
+	for _, mark := range []string{"throttled", "cut off from the store", "jobs of no schedule"} {
+		require.Contains(t, legend, mark)
+	}
+	p.do(chromedp.Focus(chromedp.CSS("#plot")), chromedp.KeyEvent(kb.ArrowDown))
+	told := ""
+	for range 12 {
+		told += p.text(`document.getElementById('said').textContent`) + "\n"
+		p.do(chromedp.KeyEvent(kb.ArrowRight))
+	}
+	require.Contains(t, told, "Process 1 was throttled for 20")
+	require.Contains(t, told, "Process 1 was cut off for 10")
+}
+
+// On paper nothing is wider than the sheet, nothing is folded up, and the colours
+// are the light ones.
+func TestPaper(t *testing.T) {
+	p := open(t, reports(t)["outages"], 1440, 900, theme("dark"))
+	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}), size(703, 2000))
+	require.Equal(t, []float64{1, 1, 1}, ask[[]float64](p, `(dispatchEvent(new Event('beforeprint')), [
+		document.documentElement.scrollWidth <= 703, document.querySelector('main details').open, document.documentElement.dataset.theme === 'light'].map(Number))`))
+	p.picture("paper", false)
+	require.False(t, ask[bool](p, `(dispatchEvent(new Event('afterprint')), document.querySelector('main details').open)`))
 }
 
 // Whatever a name is, it is shown as a text, and nothing that it says is done.

@@ -21,7 +21,8 @@ type run struct {
 	Processes []*process `json:"processes"`
 	Schedules []schedule `json:"schedules"`
 	Queues    []queue    `json:"queues"`
-	Depth     [][2]int64 `json:"depth"` // of all queues
+	Depth     [][2]int64 `json:"depth"`  // of all queues
+	Strays    [][2]int64 `json:"strays"` // jobs of no schedule: when, how many
 	Log       []entry    `json:"log"`
 	Reasons   reasons    `json:"reasons"`
 	Against   against    `json:"against"`
@@ -75,6 +76,7 @@ type process struct {
 	Leases []lease  `json:"leases"`
 	Clock  []rate   `json:"clock"`
 	Away   []away   `json:"away"`
+	Bounds []bound  `json:"bounds"`
 	Marks  []signal `json:"marks"`
 }
 
@@ -94,6 +96,15 @@ type away struct {
 	Kind  string `json:"kind"` // down, crash, pause
 	After string `json:"after"`
 	Cause int    `json:"cause"`
+}
+
+// bound is when a process ran, but not as it would have: its host throttled it,
+// or it was cut off from the store.
+type bound struct {
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Kind  string `json:"kind"`  // throttled, cut off
+	Fault int    `json:"fault"` // of the faults
 }
 
 type signal struct {

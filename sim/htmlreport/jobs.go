@@ -15,7 +15,8 @@ type jobs struct {
 	all      waiting
 	live     map[int64]*job
 	alarms   []alarm // in the order of time
-	snapshot int64   // how often one is taken; 0: only at the start
+	strays   [][2]int64
+	snapshot int64 // how often one is taken; 0: only at the start
 }
 
 type job struct {
@@ -47,6 +48,9 @@ func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
 	case sim.EventStoreOpened:
 		q.forget(e.Reason, now)
 	case sim.EventFired, sim.EventEnqueued:
+		if e.Kind == sim.EventEnqueued {
+			q.stray(now)
+		}
 		q.end(e.Job, now) // one of a number that a restart gave anew
 		q.live[e.Job] = &job{queue: e.Queue, made: now}
 		q.wait(q.live[e.Job], now)
@@ -69,6 +73,16 @@ func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
 	case sim.EventJobDone:
 		q.end(e.Job, now)
 	}
+}
+
+// stray counts a job of no schedule; those of a minute are one row.
+func (q *jobs) stray(now int64) {
+	const minute = int64(time.Minute / time.Millisecond)
+	if n := len(q.strays); n > 0 && q.strays[n-1][0]/minute == now/minute {
+		q.strays[n-1][1]++
+		return
+	}
+	q.strays = append(q.strays, [2]int64{now, 1})
 }
 
 // tried notes an attempt; those of a job of no schedule are in its queue's

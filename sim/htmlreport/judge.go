@@ -137,10 +137,11 @@ func worst(d *run) part {
 		for k, f := range s.Fires {
 			if wait := f.wait(); wait > waited {
 				waited = wait
-				late = part{
-					fmt.Sprintf("Worth a look: %s fired %s late.", s.Name, span(time.Duration(wait)*time.Millisecond)),
-					fmt.Sprintf("%s/fire/%d", scheduleID(i), k),
+				did := span(time.Duration(wait)*time.Millisecond) + " late"
+				if f.kind == "again" {
+					did = count(f.count, "boundary again", "boundaries again")
 				}
+				late = part{fmt.Sprintf("Worth a look: %s fired %s.", s.Name, did), fmt.Sprintf("%s/fire/%d", scheduleID(i), k)}
 			}
 		}
 	}

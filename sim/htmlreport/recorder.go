@@ -249,10 +249,28 @@ func (r *Recorder) endLease(lane int, how string) {
 	}
 }
 
+// bound notes which processes a fault hampered.
+func (r *Recorder) bound(fault int, end int64) {
+	f := &r.scenario.Faults[fault]
+	kind := map[sim.FaultKind]string{sim.FaultThrottle: "throttled", sim.FaultSwizzle: "cut off"}[f.Kind]
+	if kind == "" || !r.faults[fault].struck {
+		return
+	}
+	for i, p := range r.processes {
+		if p.Runs && (f.Runner == 0 || f.Runner == i+1) {
+			p.Bounds = append(p.Bounds, bound{r.faults[fault].from, min(r.faults[fault].to, end), kind, fault})
+		}
+	}
+}
+
 // close ends what goes on at the end of the run.
 func (r *Recorder) close(end int64) {
+	for i := range r.faults {
+		r.bound(i, end)
+	}
 	for lane, p := range r.processes {
 		p.Leases, p.Clock, p.Away, p.Marks = notNil(p.Leases), notNil(p.Clock), notNil(p.Away), notNil(p.Marks)
+		p.Bounds = notNil(p.Bounds)
 		if l := r.leads[lane]; l != nil {
 			l.To, l.End = min(l.To, end), "the run ended"
 			if l.To < end {

@@ -29,7 +29,7 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	d := &run{
 		Title: title(source), File: source.File, Seed: fmt.Sprint(result.Seed), Digest: result.Digest.String(),
 		Start: r.start.UnixMilli(), Simulated: max(end, 1), Quiet: r.quiet(), Events: result.Events,
-		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Depth: r.jobs.all.thinned(end), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
+		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Depth: r.jobs.all.thinned(end), Strays: notNil(r.jobs.strays), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
 		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed),
 	}
 	d.Unmet = append(d.Unmet, result.Unmet...)

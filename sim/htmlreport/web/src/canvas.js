@@ -41,6 +41,19 @@ export function pill(c, x, y, w, h, r) {
   c.roundRect(x, y, w, h, r);
 }
 
+// dotting makes a pattern of dots.
+export function dotting(c, colour, dpr) {
+  const size = 5, tile = document.createElement('canvas');
+  tile.width = tile.height = size * dpr;
+  const k = tile.getContext('2d');
+  k.scale(dpr, dpr);
+  k.fillStyle = colour;
+  k.beginPath();
+  k.arc(size / 2, size / 2, 0.9, 0, 7);
+  k.fill();
+  return repeated(c, tile, dpr);
+}
+
 // hatching makes a pattern of diagonal lines, crossed or not.
 export function hatching(c, colour, dpr, crossed) {
   const size = 7, tile = document.createElement('canvas');
@@ -59,6 +72,10 @@ export function hatching(c, colour, dpr, crossed) {
     }
   }
   k.stroke();
+  return repeated(c, tile, dpr);
+}
+
+function repeated(c, tile, dpr) {
   const pattern = c.createPattern(tile, 'repeat');
   pattern.setTransform(new DOMMatrix().scale(1 / dpr));
   return pattern;

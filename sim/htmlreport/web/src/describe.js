@@ -53,6 +53,19 @@ export function describer(run) {
         span: around(away.from, away.to), facts: [['Afterwards', away.after]].filter(f => f[1]), causes: chain(away.cause),
       };
     },
+    bound({ process, bound }) {
+      const fault = run.faults[bound.fault];
+      return {
+        t: bound.from, lane: process.id, badge: fault.badge, title: `${process.name} was ${bound.kind} for ${duration(bound.to - bound.from)}`, when: between(bound.from, bound.to),
+        sub: fault.say, span: around(bound.from, bound.to), facts: [['Written as', fault.text]], causes: [],
+      };
+    },
+    strays({ from, to, n }) {
+      return {
+        t: from, kind: 'stray', lane: 'depth', title: `${plural(n, 'job')} of no schedule came in`, when: between(from, to),
+        span: around(from, to), facts: [], causes: [], sub: 'enqueued by a handler, or by others',
+      };
+    },
     mark({ process, mark }) {
       return {
         t: mark.t, kind: mark.kind, lane: process.id, title: mark.text, when: when(at(mark.t)), span: around(mark.t, mark.t),

@@ -44,8 +44,16 @@ export function listen(timeline) {
     else if (still) {
       const target = timeline.at(x, y);
       timeline.select(target?.ref || null, target);
+      enter();
     }
   });
+  // A finger's click comes later, after it has moved the focus here.
+  const enter = () => {
+    if (!timeline.selected) return;
+    root.focus({ preventScroll: true });
+    timeline.owner.entered();
+  };
+  over.addEventListener('click', enter);
   over.addEventListener('pointercancel', () => { pressed = pan = timeline.box = null; });
   over.addEventListener('pointerleave', () => {
     timeline.cursor = timeline.hovered = null;
@@ -102,7 +110,7 @@ function press(timeline, key, shift) {
     case 'ArrowUp': timeline.stepLane(-1); break;
     case 'f': case 'F': timeline.stepFault(shift ? -1 : 1); break;
     case 'z': case 'Z': owner.fold(); break;
-    case 'Enter': if (selected) timeline.look(...selected.words.span); break;
+    case 'Enter': if (selected) { timeline.look(...selected.words.span); owner.entered(); } break;
     case 'Escape': timeline.select(null); break;
     default: return false;
   }

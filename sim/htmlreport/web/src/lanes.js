@@ -64,6 +64,7 @@ export function drawProcess(view, lane) {
   drawClock(view, lane);
   for (const away of p.away) drawAway(view, lane, away, bar + barHeight);
   for (const lease of p.leases) drawLease(view, lane, lease, bar, barHeight);
+  p.bounds.forEach((bound, i) => drawBound(view, lane, bound, i, bar + barHeight));
   let right = -99;
   p.marks.forEach((m, i) => {
     const x = axis.x(m.t);
@@ -99,6 +100,29 @@ function drawClock(view, lane) {
     text(c, signed(then), drift ? to - 4 : (from + to) / 2, y(drift ? then : offset),
       { size: 10.5, weight: 500, align: drift ? 'right' : 'center', colour: colours.ink, halo: colours.surface });
   });
+}
+
+// drawBound dots the time in which the process was throttled, and breaks its
+// baseline where it was cut off.
+function drawBound(view, lane, bound, i, bottom) {
+  const { c, axis, colours } = view, [a, b] = clipped(view, axis.x(bound.from), Math.max(axis.x(bound.from) + 3, axis.x(bound.to)));
+  if (b < view.left || a > view.right) return;
+  if (bound.kind === 'throttled') {
+    c.fillStyle = view.dots();
+    c.fillRect(a, lane.y + 4, b - a, bottom - lane.y - 2);
+  } else {
+    c.fillStyle = colours.surface;
+    c.fillRect(a, bottom + 1, b - a, 3);
+    c.strokeStyle = colours.ink;
+    c.lineWidth = 2;
+    c.setLineDash([5, 4]);
+    c.beginPath();
+    c.moveTo(a, bottom + 2.5);
+    c.lineTo(b, bottom + 2.5);
+    c.stroke();
+    c.setLineDash([]);
+  }
+  view.hit(lane, a, b, { type: 'bound', process: lane.process, bound, key: `${lane.process.id}/bound/${i}` }, -1, lane.y + 6);
 }
 
 function drawAway(view, lane, away, bottom) {
@@ -155,6 +179,7 @@ export function drawDepth(view, lane) {
   c.fillStyle = colours.line;
   c.fillRect(0, bottom, view.width, 1);
   view.hit(lane, view.left, view.right, { type: 'depths', key: 'depth' }, 0);
+  drawStrays(view, lane, top);
   if (!steps.length) return;
   const at = bisector(step => step[0]), [from, to] = axis.range();
   const shown = steps.slice(Math.max(0, at.right(steps, from) - 1), at.right(steps, to));
@@ -189,6 +214,21 @@ export function drawDepth(view, lane) {
   c.stroke(line);
   c.restore();
   labelPeak(view, lane, peak, y);
+}
+
+// drawStrays marks where jobs of no schedule came in.
+function drawStrays(view, lane, y) {
+  const marks = [];
+  for (const [t, n] of view.run.strays) {
+    const x = view.axis.x(t), before = marks.at(-1);
+    if (x < view.left || x > view.right) continue;
+    if (before && x - before.x < 9) Object.assign(before, { to: t, n: before.n + n });
+    else marks.push({ x, from: t, to: t, n });
+  }
+  for (const m of marks) {
+    drawMark(view.c, 'stray', m.x, y, view.colours);
+    view.hit(lane, m.x - 4, m.x + 4, { type: 'strays', ...m, key: `strays/${m.from}/${m.to}` }, 3, y);
+  }
 }
 
 function labelPeak(view, lane, [t, n], y) {

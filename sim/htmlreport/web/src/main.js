@@ -132,6 +132,8 @@ function showLegend() {
   }
   for (const p of run.processes) p.marks.forEach(m => has.add(m.kind));
   if (run.failures.length) has.add('violation');
+  if (run.strays.length) has.add('stray');
+  const bounds = new Set(run.processes.flatMap(p => p.bounds).map(b => b.kind));
   const line = (d, w, colour, width) => svg('svg', { width: w, height: 12, 'aria-hidden': 'true' }, svg('path', { d, fill: 'none', stroke: `var(--${colour})`, 'stroke-width': width, 'stroke-linecap': 'round' }));
   const away = run.processes.flatMap(p => p.away);
   if (run.merged) $('legend').before(h('p', { class: 'merged' }, `${number(run.merged.of)} marks are drawn as ${number(run.merged.rows)}: what happened within the same minutes is one mark with its count. The trace of the run has all.`));
@@ -140,6 +142,8 @@ function showLegend() {
     has.has('fired') ? h('span', {}, line('M3 6H23', 26, 'fireline', 5), 'many, merged') : '',
     away.some(a => a.kind !== 'pause') ? h('span', {}, h('i', { class: 'swatch down' }), 'down') : '',
     away.some(a => a.kind === 'pause') ? h('span', {}, h('i', { class: 'swatch pause' }), 'paused') : '',
+    bounds.has('throttled') ? h('span', {}, h('i', { class: 'swatch throttled' }), 'throttled') : '',
+    bounds.has('cut off') ? h('span', {}, h('i', { class: 'swatch cut' }), 'cut off from the store') : '',
     run.processes.some(p => p.clock.length) ? h('span', {}, line('M1 9h5V3h6v6h5', 18, 'ink2', 1.1), 'clock offset') : '');
 }
 
@@ -152,6 +156,7 @@ const panel = {};
 const timeline = new Timeline($('plot'), run, order, {
   describe,
   goTo: ref => goTo(ref),
+  entered: () => view.enter(),
   fold: () => setFold(!timeline.axis.fold),
   moved,
   selected: selected => {
@@ -173,6 +178,7 @@ function goTo(ref, look = true) {
   if (look) timeline.look(...describe(ref).span, Boolean(timeline.selected));
   timeline.select(ref);
   $('timeline').scrollIntoView({ block: 'start' });
+  view.enter();
 }
 
 // find is what a link's key means: a fault, a failure, or what became of a
@@ -232,6 +238,18 @@ $('whole').addEventListener('click', () => timeline.look(0, run.end));
 $('even').addEventListener('click', () => setFold(false));
 $('fold').addEventListener('click', () => setFold(true));
 document.addEventListener('keydown', e => { if (e.key === 'Escape' && timeline.selected && !e.target.closest('input')) timeline.select(null); });
+// On paper the timeline is as wide as the sheet, light, and nothing is folded up.
+const opened = [];
+function paper(on) {
+  document.body.classList.toggle('paper', on);
+  if (on) opened.push(...document.querySelectorAll('main details:not([open])'));
+  for (const details of opened) details.open = on;
+  if (!on) opened.length = 0;
+  timeline.resize();
+  timeline.repaint();
+}
+addEventListener('beforeprint', () => paper(true));
+addEventListener('afterprint', () => paper(false));
 document.fonts.ready.then(() => timeline.draw());
 
 // A link may say what to look at: #from=T&to=T&sel=KEY&fold=1&theme=dark

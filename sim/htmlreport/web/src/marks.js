@@ -24,6 +24,7 @@ export const MARKS = {
   clock: { d: circle(4.2) + 'M0,-2.6V0L1.9,1.3', stroke: 'ink', width: 1.3, paper: true, say: 'clock moved' },
   crash: { d: cross(3.4), stroke: 'ink', width: 1.9, say: 'crashed' },
   start: { d: 'M-3,-4.2L4.2,0L-3,4.2Z', stroke: 'ink', width: 1.4, paper: true, say: 'started' },
+  stray: { d: 'M0,-3.2V3.2M-3.2,0H3.2', stroke: 'ink', width: 1.5, say: 'jobs of no schedule' },
   violation: { d: 'M-3.4,6V-6.2H5L2.8,-3.1L5,0H-2V6Z', fill: 'bad', say: 'rule broken' },
 };
 

@@ -18,9 +18,26 @@ export class Panel {
   }
 
   show(selected) {
+    const within = this.root.contains(document.activeElement);
     document.body.classList.toggle('selected', Boolean(selected));
     this.root.replaceChildren(...(selected ? this.details(selected) : this.faults()));
     this.root.scrollTop = 0;
+    if (within && !selected) this.leave();
+    else if (within) this.root.focus({ preventScroll: true });
+  }
+
+  // enter moves the focus into the details where they cover the page, and leave
+  // moves it back.
+  enter() {
+    if (getComputedStyle(this.root).position !== 'fixed' || this.root.contains(document.activeElement)) return;
+    this.before = document.activeElement;
+    this.root.focus({ preventScroll: true });
+  }
+
+  leave() {
+    const { before } = this;
+    (before?.isConnected && before !== document.body ? before : this.timeline.root).focus({ preventScroll: true });
+    this.before = null;
   }
 
   faults() {
@@ -41,7 +58,7 @@ export class Panel {
     const icon = words.badge ? h('span', { class: 'badge' }, words.badge) : MARKS[words.kind] ? markIcon(words.kind, 18) : null;
     return [
       h('div', { class: 'head' },
-        h('button', { type: 'button', class: 'close', 'aria-label': 'Close details', onclick: () => { timeline.select(null); timeline.root.focus({ preventScroll: true }); } }, '×'),
+        h('button', { type: 'button', class: 'close', 'aria-label': 'Close details', onclick: () => timeline.select(null) }, '×'),
         icon, h('h3', {}, words.title), h('p', { class: 'number' }, words.when)),
       h('div', { class: 'actions' }, h('button', { type: 'button', onclick: () => timeline.look(...words.span) }, 'Zoom to it')),
       words.facts.length ? h('dl', { class: 'details' }, words.facts.map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, h('bdi', {}, is))))) : null,

@@ -2,7 +2,7 @@ import { select } from 'd3-selection';
 import 'd3-transition';
 import { zoom, zoomIdentity } from 'd3-zoom';
 import { Axis } from './axis.js';
-import { hatching, pill, readColours, text, width } from './canvas.js';
+import { dotting, hatching, pill, readColours, text, width } from './canvas.js';
 import { h } from './dom.js';
 import { DAY, MINUTE, SECOND, clock, date, dayOfMonth, duration, millis, month, seconds, weekday } from './format.js';
 import { MOST_LANES, TOP, drawDepth, drawFaults, drawProcess, drawViolations, layOut, nameOfInstant } from './lanes.js';
@@ -48,7 +48,7 @@ export class Timeline {
 
   repaint() {
     this.colours = readColours();
-    this.hatches = null;
+    this.hatches = this.dotted = null;
     this.draw();
   }
 
@@ -80,7 +80,7 @@ export class Timeline {
     this.left = this.compact ? 2 : 6;
     this.plotWidth = w - this.left - (this.compact ? 6 : 14);
     this.right = this.left + this.plotWidth + 8;
-    this.hatches = null;
+    this.hatches = this.dotted = null;
     for (const canvas of [this.base, this.over]) {
       canvas.width = w * this.dpr;
       canvas.height = this.height * this.dpr;
@@ -150,6 +150,8 @@ export class Timeline {
     return (this.hatches[crossed] ||= hatching(this.c, this.colours.hatch, this.dpr, crossed));
   }
 
+  dots() { return (this.dotted ||= dotting(this.c, this.colours.ink3, this.dpr)); }
+
   // hit notes that something was drawn there; among near ones the weightier is hit.
   hit(lane, from, to, ref, weight, y = lane.middle) {
     this.targets.push({ lane, from, to, y, ref, weight });
@@ -157,6 +159,7 @@ export class Timeline {
 
   draw() {
     if (!this.width) return;
+    const start = performance.now();
     this.place();
     this.targets = [];
     this.late = [];
@@ -172,6 +175,8 @@ export class Timeline {
     for (const draw of this.late) draw();
     this.drawOver();
     this.overview.draw();
+    performance.clearMeasures('draw');
+    performance.measure('draw', { start });
   }
 
   drawGrid() {
