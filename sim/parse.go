@@ -391,5 +391,9 @@ func (p *parser) faultAlone(l *line) {
 			return
 		}
 	}
+	if len(l.words) > 0 { // what is wrong before the end is told first
+		l.words = slices.Concat([]word{{raw: "at"}, {}}, l.words)
+		p.fault(l, &Fault{}, false)
+	}
 	p.refuse(l, len(l.source)+1, &refusal{found: "the end of the fault", allowed: "its time, such as at=2h or during=2h..3h"})
 }
