@@ -177,17 +177,21 @@ func (s starter) Expected() []string {
 	return list
 }
 
-// Ideas are other faults of the same time.
+// Ideas are other faults of the same time, each with what it is in plain words.
 func (s starter) Ideas() []string {
 	at, length := s.Faults[0].At, s.Faults[0].For
 	var list []string
-	for _, f := range []sim.Fault{
-		{Kind: sim.FaultCrash, At: at, Restart: sim.FromSnapshot},
-		{Kind: sim.FaultClockJump, At: at, By: length},
-		{Kind: sim.FaultStoreErrors, At: at, For: time.Minute, Applied: sim.AppliedUnknown},
-		{Kind: sim.FaultHandlerFails, At: at, For: length},
+	for _, idea := range []struct {
+		fault sim.Fault
+		words string
+	}{
+		{sim.Fault{Kind: sim.FaultPause, At: at, For: length}, "the computer sleeps"},
+		{sim.Fault{Kind: sim.FaultCrash, At: at, Restart: sim.FromSnapshot}, "the process crashes, and begins from an old state"},
+		{sim.Fault{Kind: sim.FaultClockJump, At: at, By: length}, "the clock is set forward"},
+		{sim.Fault{Kind: sim.FaultStoreErrors, At: at, For: time.Minute, Applied: sim.AppliedUnknown}, "the store fails, and may have written"},
+		{sim.Fault{Kind: sim.FaultHandlerFails, At: at, For: length}, "the jobs fail"},
 	} {
-		list = append(list, f.String())
+		list = append(list, fmt.Sprintf("%-50s # %s", idea.fault.String(), idea.words))
 	}
 	return list
 }

@@ -84,7 +84,7 @@ func TestNewTeachesWhatIsSo(t *testing.T) {
 		}
 	}
 	require.Equal(t, 5, commands)
-	require.Equal(t, 4, faults)
+	require.Equal(t, 5, faults)
 }
 
 // shellWords are the words of a command line whose quotes are single ones.
