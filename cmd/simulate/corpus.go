@@ -123,7 +123,8 @@ func newCorpusAdd() *cobra.Command {
 		Short: "Add a scenario, with its outcome recorded",
 		Long: `Add a scenario, with its outcome recorded. It has to reach its point, as simulate
 corpus check demands; best it is shrunk before. What stands in the file above its
-outcome is kept as it is.`,
+outcome is kept as it is. A folder that is not there is made. The test that runs
+the files is a few lines of Go: TestKept of examples/gotest is one to copy.`,
 		Example: "  simulate corpus add sim/testdata/corpus found.sim --as report-skipped.sim",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -252,7 +253,7 @@ func (f *corpusFile) check(rewrite bool) error {
 	shrinkAnew := "shrink another scenario that comes to it, and put it in the place of this one"
 	switch {
 	case len(result.Unmet) > 0:
-		problem("it does not reach its point, "+strings.Join(result.Unmet, ", "), shrinkAnew)
+		problem("it does not reach its point, "+strings.Join(result.Unmet, ", "), "write what it comes to, or "+shrinkAnew)
 	case result.Verdict != sim.Pass:
 		what := result.Verdict.String()
 		if len(result.Failures) > 0 {
@@ -268,6 +269,9 @@ func (f *corpusFile) check(rewrite bool) error {
 	switch r := (report{Result: result, scenario: &f.scenario}); {
 	case len(f.problems) > 0:
 	case rewrite:
+		if err := os.MkdirAll(f.folder, 0o777); err != nil {
+			return err
+		}
 		return writeFile(f.path(), sim.WithOutcome(f.text, result.Outcome()))
 	case f.scenario.Outcome == "":
 		problem("it has no recorded outcome", "simulate corpus check --rewrite "+shellWord(f.folder))

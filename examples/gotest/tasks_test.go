@@ -3,6 +3,7 @@ package gotest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,32 @@ func FuzzTasksThroughOutages(f *testing.F) {
 		}
 		r.Require(t)
 	})
+}
+
+// TestKept runs what is kept, before more is tried: each file comes to what it
+// expects, and to the outcome that is recorded in it.
+func TestKept(t *testing.T) {
+	files, err := filepath.Glob("testdata/corpus/*.sim")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := sim.Parse(file, string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := sim.Run(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != sim.Pass || r.Outcome() != s.Outcome {
+			t.Errorf("%s: %s %v %v; go tool simulate replay %s says more", file, r.Verdict, r.Failures, r.Unmet, file)
+		}
+	}
 }
 
 // TestMinutesAreChargedOnce runs the code that bills: crashes and lost replies
