@@ -51,6 +51,8 @@ const (
 	throttleOutlastsClaim
 	staleReadCaught
 	storeFull
+	journalFailed
+	tornTail
 	enqueueRefused
 	clockBackOverBoundary
 	rearmed
@@ -101,6 +103,8 @@ var catalogue = [marks]struct{ id, about string }{
 	throttleOutlastsClaim: {"throttle-outlasts-claim", "a process was throttled for longer than a claim of it lasted"},
 	staleReadCaught:       {"stale-read-caught", "a row was left alone because its tick rested on a stale read"},
 	storeFull:             {"store-full", "a call failed because the store had no room for its record"},
+	journalFailed:         {"journal-failed", "a call failed because its record could not be kept"},
+	tornTail:              {"torn-tail", "the store opened without a record that was torn at the end of its journal"},
 	enqueueRefused:        {"enqueue-refused", "a queue had no room for jobs of no schedule"},
 	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},
 	rearmed:               {"rearmed", "a schedule began anew because a wrong clock had set its cursor"},

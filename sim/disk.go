@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/memengine"
@@ -24,18 +25,13 @@ type disk struct {
 // shortLog is how long a log may be, in bytes, whatever it continues.
 const shortLog = 64 << 10
 
-// Append implements [memengine.Journal].
-func (d *disk) Append(record []byte) error {
-	d.log = append(d.log, record...)
-	return nil
-}
-
 // open opens the store with what the disk has. It must be the state that was
 // left there (invariant 11).
 func (w *world) open() {
 	w.checked[anOpening]++
 	w.openings++
 	w.causes.opened = w.tell(Event{Kind: EventStoreOpened, Cause: w.causes.fault, Reason: w.disk.from()})
+	w.coverage.sometimes(tornTail, len(w.journal.torn) > 0)
 	w.disk.old = false
 	opened, invalid := w.disk.store, false
 	if w.scenario.Store == nil {
@@ -55,18 +51,24 @@ func (w *world) open() {
 // openMemory opens the store in memory, and reports whether rows that were
 // invalid are held anew in it.
 func (w *world) openMemory() (opened store.Store, invalid bool) {
-	durable := memengine.Durable{Snapshot: w.disk.base, Log: w.disk.log}
+	durable := memengine.Durable{Snapshot: w.disk.base, Log: slices.Concat(w.disk.log, w.journal.torn)}
 	if w.disk.kept {
-		durable.Journal = &w.disk
+		durable.Journal = &w.journal
 	}
 	e, recovery, err := memengine.Open(tickonce.Config{Clock: newClock(w, &w.clock), Limits: w.limits()}, durable)
 	if err != nil {
 		panic(fmt.Sprintf("sim: the store does not open again: %v", err))
 	}
 	invalid = recovery.Invalid > 0
-	if recovery.Torn != "" || invalid && !w.spoilt {
-		w.fail(durability, "", fmt.Sprintf("opened with %+v", recovery))
+	torn := len(w.journal.torn) > 0
+	switch {
+	case recovery.Offset != int64(len(w.disk.log)) || (recovery.Torn != "") != torn:
+		w.fail(durability, "", fmt.Sprintf("of a log with %d bytes of whole records, behind which one is torn: %v, the store took %d; the rest, it says, %q",
+			len(w.disk.log), torn, recovery.Offset, recovery.Torn))
+	case invalid && !w.spoilt:
+		w.fail(durability, "", fmt.Sprintf("the store opened with %d invalid rows, and none was ever spoilt", recovery.Invalid))
 	}
+	w.journal.torn = nil
 	return e.Store(), invalid
 }
 
@@ -96,13 +98,17 @@ func (d *disk) from() string {
 }
 
 // lose takes from the disk what does not outlive a crash.
-func (d *disk) lose(restart Restart) {
+func (w *world) lose(restart Restart) {
+	d := &w.disk
 	switch restart {
 	case FromSnapshot:
 		d.base, d.log, d.left, d.old = d.snapshot, d.log[:0], d.snapshot, true
 	case FromNothing:
 		*d = disk{kept: d.kept}
+	default:
+		return
 	}
+	w.journal.torn = nil
 }
 
 // close takes the store away, with the state that is left of it.
@@ -111,7 +117,7 @@ func (w *world) close(restart Restart) {
 		w.disk.left = w.truth.bytes()
 		w.truth.open = false
 	}
-	w.disk.lose(restart)
+	w.lose(restart)
 	if restart == FromSnapshot || restart == FromNothing {
 		w.truth.term = 0
 	}

@@ -150,6 +150,7 @@
 //	at D      store error-burst applied=yes|no|unknown for=D p=P runner=N op=OP
 //	at D      store slow takes=D..D late=either|request|reply for=D p=P runner=N op=OP
 //	at D      store full for=D
+//	at D      store journal-error torn=yes|no for=D p=P
 //	at D      store swizzle applied=yes|no|unknown for=D
 //	at D      store stale-read for=D p=P runner=N
 //	at D      store repeated-row for=D p=P runner=N
@@ -215,7 +216,9 @@
 // off from the store is an error-burst of its runner=; swizzle cuts off one
 // process after the other, and lets them come back in another order. A store that
 // is full fails the calls that write, but for renewals and releases of the lease. A
-// flaky handler is failing with p=, and what a crash loses of the log's end is what
+// journal-error fails those whose record the journal of the store cannot keep; with
+// torn=yes a part of it stays behind, nothing can be written until the processes
+// start again, and at the end of the fault they crash and do. A flaky handler is failing with p=, and what a crash loses of the log's end is what
 // came after the snapshot that restart=snapshot begins from. A lease's renewal is
 //
 //	lost                     error-burst op=renew applied=no
@@ -334,6 +337,8 @@
 //	throttle-outlasts-claim   a process was throttled for longer than a claim of it lasted
 //	stale-read-caught         a row was left alone because its tick rested on a stale read
 //	store-full                a call failed because the store had no room for its record
+//	journal-failed            a call failed because its record could not be kept
+//	torn-tail                 the store opened without a record that was torn at the end of its journal
 //	enqueue-refused           a queue had no room for jobs of no schedule
 //	clock-back-over-boundary  the clock stepped back over a fired boundary
 //	rearmed                   a schedule began anew because a wrong clock had set its cursor

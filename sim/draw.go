@@ -127,6 +127,9 @@ var drawings = [...]struct {
 		f.Takes, f.Late = d.slow(), one(d, "late", LateEither, LateEither, LateRequest, LateReply)
 	}},
 	FaultStoreFull: {"store", true, func(d *drawing, f *Fault) { f.For = d.lasts() }},
+	FaultJournalErrors: {"store", false, func(d *drawing, f *Fault) {
+		f.Torn, f.Chance, f.For = one(d, "torn", false, true), d.chance(), d.lasts()
+	}},
 	FaultSwizzle: {"store", false, func(d *drawing, f *Fault) {
 		f.For, f.Applied = d.lasts(), one(d, "applied", AppliedNo, AppliedYes, AppliedUnknown)
 	}},

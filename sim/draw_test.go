@@ -59,6 +59,9 @@ func TestDrawGolden(t *testing.T) {
 	section("portfolio faults=1..6 kinds="+every, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 	section("pairs faults=3 kinds="+every, 0, 1, 2, 3)
 	section("exhaustive faults=1..3 kinds="+every, 0, 1, 1000, 100_000, 1<<63+12345, math.MaxUint64)
+	section("faults=4..9 kinds=store-full,store-journal-error,store-swizzle", 0, 1, 2, 3, 4, 5, 6, 7, 1<<63)
+	section("portfolio faults=1..6 kinds="+strings.Replace(every, "store-swizzle", "store-journal-error,store-swizzle", 1),
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 	require.Equal(t, string(golden), b.String())
 }
 

@@ -67,6 +67,8 @@ func (w *world) planFaults() {
 		switch f.Kind {
 		case FaultDown, FaultCrash, FaultRestartStorm:
 			w.disk.kept = w.disk.kept || f.Runner == 0
+		case FaultJournalErrors:
+			w.disk.kept = true
 		case FaultStaleRead:
 			w.truth.past = make([]past, len(w.truth.schedules))
 		}
@@ -187,6 +189,8 @@ func (w *world) beginFault(i int) {
 		w.storeFaults = append(w.storeFaults, i)
 	case FaultStoreSlow:
 		w.slowFaults = append(w.slowFaults, i)
+	case FaultJournalErrors:
+		w.journal.faults = append(w.journal.faults, i)
 	case FaultStaleRead, FaultRepeatedRow:
 		w.readFaults = append(w.readFaults, i)
 	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics, FaultHandlerHangs, FaultPoison, FaultHandlerSpawns:
@@ -228,6 +232,8 @@ func (w *world) endFault(i int) {
 		w.storeFaults = without(w.storeFaults, i)
 	case FaultStoreSlow:
 		w.slowFaults = without(w.slowFaults, i)
+	case FaultJournalErrors:
+		w.journal.end(i)
 	case FaultStaleRead, FaultRepeatedRow:
 		w.readFaults = without(w.readFaults, i)
 	case FaultHandlerSlow, FaultHandlerFails, FaultHandlerPanics, FaultHandlerHangs, FaultPoison, FaultHandlerSpawns:

@@ -240,7 +240,7 @@ func (w *world) orphaned() bool { return w.flying != nil && w.flying.orphaned }
 // process, or the store that it was sent to, is gone.
 func (f *flight) fateOfOrphan() faultstore.Verdict {
 	w := f.node.w
-	applied := w.truth.open && f.openings == w.openings && w.draws.orphan.choice(2) == 1
+	applied := w.truth.open && w.journal.torn == nil && f.openings == w.openings && w.draws.orphan.choice(2) == 1
 	w.coverage.sometimes(orphanApplied, applied)
 	if applied {
 		return faultstore.LoseReply
@@ -252,6 +252,9 @@ func (f *flight) fateOfOrphan() faultstore.Verdict {
 // is gone.
 func (n *node) receives(faultstore.Op) {
 	n.w.checked[anAnswer]++
+	if len(n.w.journal.faults) > 0 || n.w.journal.failed {
+		n.w.journal.receives()
+	}
 	f := n.w.flying
 	if f == nil {
 		return

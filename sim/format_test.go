@@ -184,6 +184,8 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		f.For, f.Runner, f.Profile = lasting, runner, rapid.SampledFrom([]Profile{HiddenTab, Laptop, LowPower}).Draw(t, "profile")
 	case FaultStoreFull:
 		f.For = lasting
+	case FaultJournalErrors:
+		f.For, f.Torn, f.Chance = lasting, maybe, PPM(rapid.Int32Range(0, int32(Always)).Draw(t, "chance"))
 	case FaultSwizzle:
 		f.For, f.Applied = lasting, rapid.SampledFrom([]Applied{0, AppliedNo, AppliedYes, AppliedUnknown}).Draw(t, "applied")
 	case FaultLostRow:

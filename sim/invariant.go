@@ -76,7 +76,7 @@ var rules = [invariants]struct{ name, about string }{
 	oneLease:     {"6 one lease", "at most one runner holds the lease, for as long as was asked for"},
 	termsRise:    {"6 terms rise", "each new lease has a larger term"},
 	fence:        {"6 fence", "a tick is written if its lease is live, and only then"},
-	failedWrite:  {"7 failed write", "a tick that was refused changes nothing"},
+	failedWrite:  {"7 failed write", "a write that was refused changes nothing"},
 	exits:        {"8 exits", "a runner ends by a stop, by another's lead or by exhausted retries, and not otherwise"},
 	noSpin:       {"9 no spin", "while the store fails each loop calls it every 5 s at most"},
 	durability:   {"11 durable", "a restart finds the state that was kept"},

@@ -106,6 +106,7 @@ var faultKeys = []key[Fault]{
 	{"applied", func(f *Fault) value {
 		return wordValue[Applied]{&f.Applied, []string{AppliedNo: "no", AppliedYes: "yes", AppliedUnknown: "unknown"}}
 	}},
+	{"torn", func(f *Fault) value { return yesValue{&f.Torn} }},
 	{"late", func(f *Fault) value {
 		return wordValue[Late]{&f.Late, []string{LateEither: "either", LateRequest: "request", LateReply: "reply"}}
 	}},
@@ -166,6 +167,7 @@ var faultRules = [...]struct {
 	FaultStoreErrors:   {"store error-burst", []string{"applied", forKey}, []string{"p", "runner", "op"}},
 	FaultStoreSlow:     {"store slow", []string{"takes", forKey}, []string{"late", "p", "runner", "op"}},
 	FaultStoreFull:     {"store full", []string{forKey}, nil},
+	FaultJournalErrors: {"store journal-error", []string{forKey}, []string{"torn", "p"}},
 	FaultSwizzle:       {"store swizzle", []string{forKey}, []string{"applied"}},
 	FaultStaleRead:     {"store stale-read", []string{forKey}, []string{"p", "runner"}},
 	FaultRepeatedRow:   {"store repeated-row", []string{forKey}, []string{"p", "runner"}},

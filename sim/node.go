@@ -345,5 +345,6 @@ func (n *node) fate(op faultstore.Op) faultstore.Verdict {
 		n.midTick = false
 	}
 	n.reply = n.w.loseCall(n, op)
+	n.w.journal.sends(op)
 	return n.reply
 }

@@ -172,6 +172,7 @@ type Fault struct {
 	Chance   PPM           // 0: always
 	Applied  Applied       // of FaultStoreErrors
 	Late     Late          // of FaultStoreSlow
+	Torn     bool          // of FaultJournalErrors
 	Op       Op            // of the store's faults: which calls; 0: any
 	Restart  Restart       // of FaultCrash and FaultRestartStorm
 	Times    int           // of FaultRestartStorm: how often
@@ -237,6 +238,14 @@ const (
 	// FaultStoreFull: the store has no room for one row more: all calls that write
 	// but renewals and releases fail, and change nothing.
 	FaultStoreFull
+
+	// FaultJournalErrors: the journal fails to keep records, each by chance, and so
+	// the calls fail that they are of, and change nothing (D2). With Torn the first
+	// of them is cut somewhere, or has zeros for its end: then no other comes behind
+	// it until the store opens again, which at the end of the fault it does, as the
+	// processes crash and start with what the journal has (D3). It is of the
+	// store in memory alone.
+	FaultJournalErrors
 
 	// FaultSwizzle: the processes are cut off from the store, one after the other in
 	// the first half of the time, and come back in another order in the second.

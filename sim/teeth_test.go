@@ -612,6 +612,18 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}},
 		},
 		{
+			lie: "a write that the journal refused leaves a trace", fails: failedWrite,
+			text: calmHour + "during 10m..20m store journal-error p=0.5\n",
+			below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				held, err := s.Advance(ctx, t)
+				for kept := err == nil; !kept; {
+					_, failed := s.Acquire(ctx, "trace", "liar", minute)
+					kept = failed == nil
+				}
+				return held, err
+			}},
+		},
+		{
 			lie: "a runner spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
 			above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (g store.Grant, err error) {
 				for range 2 {

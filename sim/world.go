@@ -29,13 +29,14 @@ type world struct {
 	events   int64
 	auditAt  int64 // in events
 
-	truth  *truth
-	disk   disk
-	nodes  []*node
-	acting *node              // whose step it is, or nil
-	intent intent             // of its operation on a schedule
-	owed   uint64             // the sum of the events that its operation has yet to tell of
-	heard  tickonce.EventKind // the last that it told of
+	truth   *truth
+	disk    disk
+	journal journal
+	nodes   []*node
+	acting  *node              // whose step it is, or nil
+	intent  intent             // of its operation on a schedule
+	owed    uint64             // the sum of the events that its operation has yet to tell of
+	heard   tickonce.EventKind // the last that it told of
 
 	flying   *flight      // the step under way, if it is one
 	flights  []*flight    // those that wait, at free indices nil
@@ -137,6 +138,7 @@ type sites struct {
 	storeFault, storeApplied                              *site
 	slowCall, slowTakes, slowRequest, orphan              *site
 	slice, strike, interleave, swizzle, misread, poison   *site
+	journalFault, journalTorn                             *site
 }
 
 func newSites(seed uint64, d *deck) sites {
@@ -150,6 +152,7 @@ func newSites(seed uint64, d *deck) sites {
 		slowCall: c.at("slow call"), slowTakes: c.at("slow takes"), slowRequest: c.at("slow request"), orphan: c.at("orphan"),
 		slice: c.at("slice"), strike: c.at("strike"), interleave: c.at("interleave"),
 		swizzle: c.at("swizzle"), misread: c.at("misread"), poison: c.at("poison"),
+		journalFault: c.at("journal fault"), journalTorn: c.at("journal torn"),
 	}
 }
 
@@ -163,6 +166,7 @@ func newWorld(s *Scenario, r rig) *world {
 		sent:     map[int32]sentAck{},
 		auditAt:  auditEvery,
 	}
+	w.journal.w = w
 	if r.deck != nil {
 		r.deck.world = w
 	}

@@ -46,6 +46,7 @@ var effectWords = map[sim.FaultKind]struct{ one, many string }{
 	sim.FaultStoreErrors:   {"call failed", "calls failed"},
 	sim.FaultStoreSlow:     {"call slowed", "calls slowed"},
 	sim.FaultStoreFull:     {"call found no room", "calls found no room"},
+	sim.FaultJournalErrors: {"record was refused", "records were refused"},
 	sim.FaultSwizzle:       {"call failed", "calls failed"},
 	sim.FaultStaleRead:     {"stale read", "stale reads"},
 	sim.FaultRepeatedRow:   {"read repeated its rows", "reads repeated their rows"},

@@ -83,6 +83,11 @@ func sayFault(f *sim.Fault, single bool) string {
 		return "The store was slow" + lasted + chance
 	case sim.FaultStoreFull:
 		return "The store was full" + lasted
+	case sim.FaultJournalErrors:
+		if f.Torn {
+			return "The journal broke off within a record" + lasted
+		}
+		return "The journal refused records" + lasted + chance
 	case sim.FaultSwizzle:
 		return "The processes were cut off from the store, one after the other," + lasted
 	case sim.FaultStaleRead:
