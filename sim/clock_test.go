@@ -31,6 +31,18 @@ func TestReached(t *testing.T) {
 	}
 }
 
+// Boundaries may be skipped over more centuries than a time.Duration has.
+func TestT12SkipsOverCenturies(t *testing.T) {
+	r := run(parsed(t, `simulate v1
+run 10d
+schedule a every=1000d queue=q
+at 1d clock-jump by=+100000d for=1d
+at 1d clock-jump by=+100000d for=1d
+`), rig{budget: maxEvents})
+	require.Empty(t, r.Failures)
+	require.EqualValues(t, 136, r.Schedules[0].SkipReasons["cap"])
+}
+
 // TestReachedIsTheFirstTime compares with a walk along the clock.
 func TestReachedIsTheFirstTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -53,6 +53,11 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 			fault:    Fault{Kind: FaultStoreErrors, Applied: AppliedNo, At: time.Hour, For: time.Second, Op: OpJobs},
 		},
 		{
+			name:     "no boundary",
+			headline: "No boundary notices: each has the same fate at the same time in both runs.",
+			fault:    Fault{Kind: FaultHandlerSlow, Takes: Span{30 * time.Second, 50 * time.Second}, At: time.Hour, For: time.Hour},
+		},
+		{
 			name:     "late, and too many",
 			headline: "57 boundaries never fire and 64 fire late, by up to 2h.",
 			told: []string{

@@ -67,11 +67,19 @@ func (c *Comparison) Headline() string {
 			text += fmt.Sprintf("; %d of %d schedules %s affected", affected, of, pick(affected == 1, "is", "are"))
 		}
 		return text + "."
-	case len(c.Effects) == 0:
+	case len(c.Effects) == 0 && hits(c.First) == hits(c.Second):
 		return text + "Nothing changes."
 	default:
 		return text + "No boundary notices: each has the same fate at the same time in both runs."
 	}
+}
+
+// hits is how often the faults of a run took effect.
+func hits(r *Result) (n int64) {
+	for i := range r.Faults {
+		n += r.Faults[i].Effect
+	}
+	return n
 }
 
 // Boundaries reports whether the effect is what became of boundaries.

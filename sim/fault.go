@@ -89,7 +89,7 @@ func (w *world) planFaults() {
 
 // strike lets the faults strike that wait until n stands where it stands now.
 func (w *world) strike(n *node) {
-	if len(w.armed) == 0 { // as it mostly is
+	if len(w.armed) == 0 || !n.midTick && !n.waits(request) && !n.waits(reply) { // as it mostly is
 		return
 	}
 	w.armed = slices.DeleteFunc(w.armed, func(i int) bool {

@@ -36,7 +36,7 @@ func (t *truth) checkReport(report *tickonce.Report) {
 		fires += p.fires
 		var reported fates
 		for _, skip := range told.Skips {
-			span := skip.Last.Sub(skip.First).Milliseconds()
+			span := skip.Last.UnixMilli() - skip.First.UnixMilli() // which a time.Duration may be too short for
 			switch skip.Reason {
 			case core.SkipPolicy.String():
 				reported.policySkips += skip.Count

@@ -36,9 +36,18 @@ func (r *report) effect(f *sim.FaultResult) []string {
 	case sim.FaultClockJump, sim.FaultClockDrift, sim.FaultClockFreeze, sim.FaultClockStrobe:
 		return r.wrongClock(&f.Cost)
 	default:
-		words := effectWords[f.Fault.Kind]
-		return []string{count(f.Effect, words.one, words.many)}
+		return []string{struck(f)}
 	}
+}
+
+// struck is what a fault did, and how often; "" of one whose effect is what became
+// of the boundaries.
+func struck(f *sim.FaultResult) string {
+	words := effectWords[f.Fault.Kind]
+	if words.one == "" {
+		return ""
+	}
+	return count(f.Effect, words.one, words.many)
 }
 
 // effectWords say what faults of a kind do, one and several times.

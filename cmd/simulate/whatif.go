@@ -247,6 +247,14 @@ func (w *whatIf) writeStory(to io.Writer) {
 			mark = " (added)"
 		}
 		fmt.Fprintf(to, "\n%s%s\n", printable(f.String()), mark)
+		if hit := &w.Second.Faults[i]; len(told[i+1]) == 0 && hit.Effect > 0 {
+			text := "nothing that a boundary notices"
+			if hits := struck(hit); hits != "" {
+				text += ": " + hits
+			}
+			fmt.Fprintln(to, "  "+text)
+			continue
+		}
 		w.writeLines(to, told[i+1])
 	}
 	if len(told[0]) > 0 {
