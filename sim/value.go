@@ -451,7 +451,7 @@ func (v everyValue) parse(text string) *refusal {
 
 func (v everyValue) text() string {
 	interval, ok := strings.CutPrefix(*v.spec, specPrefix)
-	if !ok && *v.spec != "" {
+	if _, err := core.ParseSpec(specPrefix + interval); !ok && err == nil { // it would be read
 		return "(no @every) " + *v.spec
 	}
 	return interval
