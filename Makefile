@@ -7,7 +7,7 @@ MODULES := $(dir $(shell git ls-files go.mod '*/go.mod'))
 FUZZ    := 10s
 
 # $(call each,COMMAND) runs the command in every module.
-each = @for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
+each = @[ -n "$(MODULES)" ] || { echo "$@: no modules found: this has to be a git checkout"; exit 1; }; for module in $(MODULES); do echo "$@ $$module" && (cd "$$module" && $(1)) || exit 1; done
 
 # The sources of the page that a simulator's report is.
 PAGE := sim/htmlreport/web
@@ -22,7 +22,7 @@ run: ## simulate a git forge's schedules through two weeks of outages
 	@go run ./cmd/simulate run examples/scenarios/all-outages.sim
 
 test: setup page test-wasm ## test every module, and the suite under WebAssembly
-	$(call each,go test ./...)
+	$(call each,go test -timeout 30m ./...)
 
 check: tidy format vet staticcheck layering page test race ## all that a change has to pass
 
