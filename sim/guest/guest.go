@@ -172,7 +172,11 @@ type instance struct {
 	stdout, stderr output
 }
 
-var errBusy = errors.New("too many calls without a sleep")
+// What ends an instance.
+var (
+	errBusy = errors.New("too many calls without a sleep")
+	errFull = errors.New("too much memory")
+)
 
 func (i *instance) config(name string) wazero.ModuleConfig {
 	job := &i.call.Job
@@ -294,7 +298,7 @@ type memory struct {
 func (m *memory) Reallocate(size uint64) []byte {
 	if size > uint64(m.instance.limits.Memory) {
 		m.instance.full = true
-		return nil
+		panic(errFull) // a program that is refused may take for ever to say so
 	}
 	if size > uint64(cap(m.bytes)) {
 		grown := make([]byte, size, max(size, min(2*uint64(cap(m.bytes)), uint64(m.instance.limits.Memory))))

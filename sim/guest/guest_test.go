@@ -106,6 +106,14 @@ func TestProgramsEnd(t *testing.T) {
 			what: "eat", attempts: 1, verdict: sim.Budget, limits: Limits{Memory: 20 << 20},
 			want: "the handler takes more than it may: it asked for more than 20 MiB of memory",
 		},
+		{
+			what: "shout", attempts: 1, verdict: sim.Budget, limits: Limits{Calls: 1000},
+			want: "the handler takes more than it may: it made more than 1000 calls of the system without a sleep",
+		},
+		{
+			what: "recurse", attempts: 1, verdict: sim.Budget, limits: Limits{Memory: 20 << 20},
+			want: "the handler takes more than it may: it asked for more than 20 MiB of memory",
+		},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			p := compiled()
@@ -119,6 +127,33 @@ func TestProgramsEnd(t *testing.T) {
 			for _, got := range *attempts {
 				require.Contains(t, got, c.want)
 			}
+		})
+	}
+}
+
+// A program in WebAssembly itself has none of a language's own bounds.
+func TestModulesEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		compute    time.Duration
+		verdict    sim.Verdict
+		want       string
+	}{
+		{"a call of itself", "\x10\x00\x0b", 0, sim.HandlerCrash, "the handler crashed: stack overflow"},
+		{"a loop", "\x03\x40\x0c\x00\x0b\x0b", 100 * time.Millisecond, sim.Budget, "it computed for 100ms of the host's time without a sleep"},
+		{"memory that is refused", "\x03\x40\x41\x01\x40\x00\x41\x00\x4e\x0d\x00\x0b\x0b", 0, sim.Budget, "it asked for more than 1 MiB of memory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code := "\x00" + c.body
+			code = "\x01" + string(rune(len(code))) + code
+			wasm := module("\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" + "\x07\x13\x02\x06_start\x00\x00\x06memory\x02\x00" + "\x0a" + string(rune(len(code))) + code)
+			p, err := Compile(t.Context(), "my.wasm", wasm, Limits{Compute: c.compute, Memory: 1 << 20})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, p.Close(context.Background())) })
+			s, attempts := job("", p)
+			r := ran(t, s)
+			require.Equal(t, c.verdict, r.Verdict, "%+v", r.Failures)
+			require.Contains(t, (*attempts)[0], c.want)
 		})
 	}
 }

@@ -20,6 +20,10 @@ func (o *output) Write(p []byte) (int, error) {
 	n := len(p)
 	fits := min(n, keptOutput-len(o.head))
 	o.head, p = append(o.head, p[:fits]...), p[fits:]
+	if over := len(p) - keptOutput; over > 0 {
+		o.cut += len(o.tail) + over
+		o.tail, p = o.tail[:0], p[over:]
+	}
 	o.tail = append(o.tail, p...)
 	if over := len(o.tail) - keptOutput; over > 0 {
 		o.cut += over

@@ -49,6 +49,12 @@ func main() {
 		for {
 			eaten = append(eaten, make([]byte, 1<<20))
 		}
+	case "shout":
+		for loud := make([]byte, 1<<20); ; {
+			os.Stdout.Write(loud)
+		}
+	case "recurse":
+		fmt.Println(depth(0))
 	case "environment":
 		for _, v := range os.Environ() {
 			fmt.Println(v)
@@ -67,6 +73,8 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+func depth(n int) int { return 1 + depth(n+1) }
 
 func mapOrder() (order []int) {
 	for i := range map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true} {
