@@ -79,7 +79,8 @@
 // It runs as a coroutine: one handler at a time, from one sleep to the next, with
 // the clock of its process, and with randomness of the run's seed. Crashes, pauses
 // and lost claims come to it in its sleeps. A panic that [Call.Panic] does not make
-// is the verdict handler-crash, with its place.
+// is the verdict handler-crash, with its place. [Call.Enqueue] puts more work into a
+// queue.
 //
 // Package sim/guest has whole programs as handlers, compiled to WebAssembly, as has
 // the command with simulate run --guest report=report.wasm.

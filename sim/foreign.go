@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -39,25 +40,55 @@ func (w *world) spawns(job *tickonce.Job) (jobs int) {
 	return jobs
 }
 
-// inserted takes jobs of no schedule into the model.
+// inserted takes jobs of no schedule into the model. One whose key a live job of
+// its queue has is that one (QU12).
 func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 	for i := range b.Inserts {
-		in, q := &b.Inserts[i], t.byQueue[b.Inserts[i].Queue]
-		t.add(done.Inserts[i].Job, trueJob{
-			queue: q, schedule: t.named[""], boundary: store.None, payload: in.Payload, priority: in.Priority, stamps: in.Stamps,
-			runAt: done.Now, expires: store.None,
-		})
-		t.w.tellOfJob(done.Inserts[i].Job, t.jobs[done.Inserts[i].Job], Event{Kind: EventEnqueued, Cause: t.w.causeOfCall()})
-		t.w.digest.Int(tagFire, int64(done.Inserts[i].Job))
-		t.w.owes(tickonce.EventEnqueued, done.Now, int64(done.Inserts[i].Job), 1)
+		in, out, q := &b.Inserts[i], done.Inserts[i], t.byQueue[b.Inserts[i].Queue]
+		held := t.withKey(in)
+		if out.Existing != (held != 0) || out.Existing && out.Job != held {
+			t.w.fail(oneState, "", fmt.Sprintf("a job with the key %q answered %+v, while job %d has it", in.Key, out, held))
+			continue
+		}
+		if out.Existing {
+			continue
+		}
+		job := trueJob{
+			queue: q, schedule: t.named[""], boundary: store.None, payload: in.Payload, key: in.Key, priority: in.Priority, stamps: in.Stamps,
+			runAt: done.Now.Add(in.DelayMS), expires: store.None,
+		}
+		if in.RunAt != store.None {
+			job.runAt = max(in.RunAt, done.Now)
+		}
+		if in.ExpiresMS > 0 {
+			job.expires = job.runAt.Add(in.ExpiresMS)
+		}
+		t.add(out.Job, job)
+		t.memory += jobMemory(job.payload)
+		t.w.tellOfJob(out.Job, t.jobs[out.Job], Event{Kind: EventEnqueued, Cause: t.w.causeOfCall()})
+		t.w.digest.Int(tagFire, int64(out.Job))
+		t.w.owes(tickonce.EventEnqueued, done.Now, int64(out.Job), 1)
 		q.row.Pending++
 		q.row.Enqueued++
 		t.wake(q)
 	}
 }
 
+// withKey is the live job that has the key of the insert, 0 without one.
+func (t *truth) withKey(in *store.Insert) store.JobID {
+	if in.Key == "" {
+		return 0
+	}
+	return t.keyed[liveKey{t.byQueue[in.Queue], in.Key}]
+}
+
 // hasRoom reports whether the queue of the batch's jobs has room for them.
 func (t *truth) hasRoom(b *store.Batch) bool {
-	n := int64(len(b.Inserts))
+	n := int64(0)
+	for i := range b.Inserts {
+		if t.withKey(&b.Inserts[i]) == 0 {
+			n++
+		}
+	}
 	return n == 0 || t.byQueue[b.Inserts[0].Queue].row.Len()+n <= t.w.queueLimit()
 }

@@ -324,7 +324,7 @@ func (p *parser) whole(l *line) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.handlers)) {
-		if !p.schedules[name] {
+		if !p.schedules[name] && (name != "" || p.handlers[name] == nil) {
 			p.refuse(&p.runLine, 1, &refusal{found: "a handler in Go of " + shown(name), allowed: "handlers of the schedules"})
 		}
 	}

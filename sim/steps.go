@@ -26,12 +26,17 @@ import (
 type Steps func(c *Call) error
 
 // Handlers are the handlers in Go of schedules, by the schedules' names. They
-// take the place of [Schedule.Handler], which has to be the zero one there.
+// take the place of [Schedule.Handler], which has to be the zero one there. That
+// of "" handles the jobs of no schedule, as [Call.Enqueue] makes them; without
+// it they take a second, and are done.
 type Handlers map[string]Steps
 
 // of is the handlers of these schedules.
 func (h Handlers) of(schedules []Schedule) Handlers {
 	some := Handlers{}
+	if handler := h[""]; handler != nil {
+		some[""] = handler
+	}
 	for i := range schedules {
 		if handler := h[schedules[i].Name]; handler != nil {
 			some[schedules[i].Name] = handler
@@ -49,7 +54,7 @@ var (
 	ErrBudget = errors.New("the handler takes more than it may")
 )
 
-// MaxSteps is how many sleeps and heartbeats a [Steps] may make for one attempt
+// MaxSteps is how many sleeps, heartbeats and jobs a [Steps] may make for one attempt
 // of a job; the verdict of a run in which it makes more is [Budget].
 const MaxSteps = 1_000_000
 
@@ -74,11 +79,10 @@ type Call struct {
 
 	steps   int
 	running bool
-	ended   bool  // by itself
-	gone    bool  // given up
-	beats   bool  // it waits for a heartbeat
-	beaten  error // what that answered
-	err     error // how the handler ended
+	ended   bool   // by itself
+	gone    bool   // given up
+	asks    func() // the call to the store that it waits for
+	err     error  // how the handler ended
 }
 
 // meant is a panic that a handler means.
@@ -108,7 +112,7 @@ func (c *Call) recovered() {
 	p := recover()
 	switch _, meant := p.(meant); {
 	case c.steps > MaxSteps:
-		c.err = fmt.Errorf("%w: more than %d sleeps and heartbeats for one job", ErrBudget, MaxSteps)
+		c.err = fmt.Errorf("%w: more than %d sleeps, heartbeats and jobs for one job", ErrBudget, MaxSteps)
 	case meant:
 		c.err = errMeant
 	case p != nil:
@@ -173,10 +177,32 @@ func (c *Call) Elapsed() time.Duration {
 // of [tickonce.Job.Heartbeat]: [tickonce.ErrClaimLost], or that of a call which a
 // fault made fail. With [Schedule.Heartbeat] the worker makes heartbeats by
 // itself, too.
-func (c *Call) Heartbeat() error {
-	c.beats = true
+func (c *Call) Heartbeat() (err error) {
+	c.ask(func() { err = c.worker.heartbeat() })
+	return err
+}
+
+// Enqueue puts a job of no schedule into a queue, which has to be that of a
+// schedule, too. It is [tickonce.Engine.Enqueue], and has its errors, or that of a
+// call which a fault made fail, whose outcome is unknown: with
+// [tickonce.EnqueueOptions.Key] it is safe to ask again. A handler that fails after
+// it asks again in its next attempt, too.
+func (c *Call) Enqueue(queue string, payload []byte, o tickonce.EnqueueOptions) (id tickonce.JobID, err error) {
+	n := c.worker.node
+	if n.w.truth.byQueue[queue] == nil {
+		panic(fmt.Sprintf("sim: a job for the queue %q, want that of a schedule", queue))
+	}
+	c.ask(func() {
+		id, err = n.engine.Enqueue(ctx, queue, payload, o)
+		n.w.coverage.sometimes(enqueueRefused, errors.Is(err, tickonce.ErrLimit))
+	})
+	return id, err
+}
+
+// ask has the worker make a call to the store, in a step of its own.
+func (c *Call) ask(call func()) {
+	c.asks = call
 	c.wait(c.worker.node.w.now)
-	return c.beaten
 }
 
 // Rand is a source of randomness of this attempt, the same for equal seeds, jobs

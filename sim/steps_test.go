@@ -110,7 +110,7 @@ func TestStepsEnd(t *testing.T) {
 					c.Sleep(0)
 				}
 			},
-			failure: "more than it may: more than 1000000 sleeps and heartbeats for one job",
+			failure: "more than it may: more than 1000000 sleeps, heartbeats and jobs for one job",
 		},
 		{
 			name: "QU3 too late", more: "visibility=10s", want: QueueResult{Done: 1, Claims: 2},
@@ -194,6 +194,134 @@ func TestStepsEnd(t *testing.T) {
 			require.Equal(t, "a", r.Failures[0].Schedule)
 		})
 	}
+}
+
+// A handler enqueues jobs of no schedule, which have what it asked for, and a
+// handler of their own.
+func TestStepsEnqueue(t *testing.T) {
+	type seen struct {
+		after   time.Duration
+		payload string
+		attempt int
+		prior   int16
+	}
+	var got []seen
+	s := hourly(t, func(c *Call) error {
+		for _, of := range []struct {
+			payload string
+			o       tickonce.EnqueueOptions
+		}{
+			{"late", tickonce.EnqueueOptions{Delay: time.Minute, MaxAttempts: 1}},
+			{"at", tickonce.EnqueueOptions{RunAt: DefaultStart.Add(time.Hour + 30*time.Second)}},
+			{"low", tickonce.EnqueueOptions{Priority: -1}},
+			{"high", tickonce.EnqueueOptions{Priority: 1, BaseBackoff: 10 * time.Second}},
+			{"expires", tickonce.EnqueueOptions{Priority: -2, Expires: time.Second}},
+		} {
+			id, err := c.Enqueue("q", []byte(of.payload), of.o)
+			require.NoError(t, err)
+			require.NotZero(t, id)
+		}
+		c.Sleep(time.Second)
+		return nil
+	})
+	s.Handlers[""] = func(c *Call) error {
+		require.Empty(t, c.Job.Schedule)
+		require.Zero(t, c.Job.Boundary)
+		got = append(got, seen{c.Elapsed() - time.Hour, string(c.Job.Payload), c.Job.Attempt, c.Job.Priority})
+		if string(c.Job.Payload) == "high" && c.Job.Attempt == 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	}
+	r := passedWith(t, s)
+	require.Equal(t, []seen{
+		{time.Second, "high", 1, 1}, {time.Second, "low", 1, -1}, {got[2].after, "high", 2, 1},
+		{30 * time.Second, "at", 1, 0}, {time.Minute, "late", 1, 0},
+	}, got)
+	require.Equal(t, QueueResult{
+		Name: "q", Enqueued: 6, Done: 5, Dead: 1, Claims: 6, Retried: 1, DeadReasons: map[string]int64{"expired": 1},
+	}, r.Queues[0])
+}
+
+// With a key asking again makes no second job while the first one lives, in the
+// same attempt or after a crash; without one it does.
+func TestQU12StepsEnqueueOnce(t *testing.T) {
+	for key, want := range map[string]int64{"": 3, "k": 1} {
+		s := hourly(t, func(c *Call) error {
+			first, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Key: key, Delay: 30 * time.Minute})
+			require.NoError(t, err)
+			if c.Job.Attempt == 1 {
+				again, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Key: key, Delay: time.Minute})
+				require.NoError(t, err)
+				require.Equal(t, key != "", first == again)
+				c.Sleep(time.Minute)
+			}
+			return nil
+		}, "visibility=10s", "at 1h5s crash restart=journal after=1s")
+		ended := 0
+		s.Handlers[""] = func(c *Call) error {
+			ended++
+			if key != "" {
+				_, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Key: key}) // its own, which is claimed
+				require.NoError(t, err)
+			}
+			return nil
+		}
+		r := passedWith(t, s)
+		require.EqualValues(t, want, ended)
+		require.Equal(t, 1+want, r.Queues[0].Done)
+		require.Zero(t, r.Queues[0].Pending)
+	}
+}
+
+// A key is free again once its job is done.
+func TestQU12StepsEnqueueAgain(t *testing.T) {
+	s := hourly(t, func(c *Call) error { _, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Key: "k"}); return err })
+	s.For += time.Hour
+	r := passedWith(t, s)
+	require.EqualValues(t, 4, r.Queues[0].Done)
+}
+
+// What is lost on the way, refused for want of room, or asked for wrongly, the
+// handler learns.
+func TestStepsEnqueueFails(t *testing.T) {
+	var errs []error
+	enqueues := func(more ...string) *Result {
+		errs = nil
+		return ran(t, hourly(t, func(c *Call) error {
+			for range 2 {
+				_, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Delay: time.Hour})
+				errs = append(errs, err)
+				c.Sleep(time.Second)
+			}
+			return nil
+		}, more...))
+	}
+	r := enqueues("\nduring 1h100ms..1h10s store error-burst p=1 applied=no")
+	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
+	require.NoError(t, errs[0])
+	require.ErrorContains(t, errs[1], "lost")
+
+	s := hourly(t, nil)
+	s.Engine.QueueLimit = 2
+	s.Handlers["a"] = func(c *Call) error {
+		for range 2 {
+			_, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Delay: time.Hour})
+			errs = append(errs, err)
+		}
+		_, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Delay: -1})
+		errs = append(errs, err)
+		return nil
+	}
+	errs = nil
+	passedWith(t, s)
+	require.NoError(t, errs[0])
+	require.ErrorIs(t, errs[1], tickonce.ErrLimit)
+	require.ErrorContains(t, errs[2], "Delay")
+
+	r = ran(t, hourly(t, func(c *Call) error { _, err := c.Enqueue("r", nil, tickonce.EnqueueOptions{}); return err }))
+	require.Equal(t, HandlerCrash, r.Verdict)
+	require.Contains(t, r.Failures[0].Detail, `a job for the queue "r", want that of a schedule`)
 }
 
 // A handler that is given up does no harm: it goes on nowhere, its deferred calls

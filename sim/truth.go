@@ -34,6 +34,7 @@ type truth struct {
 	queues  []*trueQueue // by name
 	byQueue map[string]*trueQueue
 	jobs    map[store.JobID]*trueJob // those that are not at their end
+	keyed   map[liveKey]store.JobID  // those that have a key
 	spare   []*trueJob               // to use again
 	lastJob store.JobID
 	memory  int64 // bytes of all jobs, about
@@ -75,6 +76,9 @@ func newTruth(w *world) *truth {
 		t.named[s.Name] = &t.schedules[i]
 	}
 	t.named[""] = &trueSchedule{scenario: &foreign, index: -1}
+	if w.scenario.Handlers[""] != nil {
+		t.named[""].scenario = new(Schedule)
+	}
 	for i := range w.scenario.Faults {
 		if f := &w.scenario.Faults[i]; f.Kind == FaultEditChange && f.Queue != "" {
 			t.queue(f.Queue)

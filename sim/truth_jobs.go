@@ -51,6 +51,7 @@ type trueJob struct {
 	schedule *trueSchedule
 	boundary store.Instant
 	payload  []byte
+	key      string // "" without one (QU12)
 	priority int32
 	stamps   store.Stamps
 	runAt    store.Instant
@@ -106,8 +107,17 @@ func (t *truth) add(id store.JobID, job trueJob) {
 	} else {
 		j.queue.claimable.wait(j, t.w.shown())
 	}
+	if j.key != "" {
+		t.keyed[liveKey{j.queue, j.key}] = id
+	}
 	t.lastJob = max(t.lastJob, id)
 	t.doom(id, j)
+}
+
+// liveKey is a key in its queue, which a pending or claimed job has (QU12).
+type liveKey struct {
+	queue *trueQueue
+	key   string
 }
 
 // doom notes when the job will be doomed.
@@ -123,6 +133,7 @@ func (t *truth) drop(id store.JobID) {
 	if j.claimed {
 		j.queue.claimable.end(j)
 	}
+	delete(t.keyed, liveKey{j.queue, j.key})
 	t.spare = append(t.spare, j)
 	delete(t.jobs, id)
 }
@@ -139,6 +150,7 @@ func (j *trueJob) state() *int64 {
 func (t *truth) openJobs() {
 	open := t.jobs
 	t.jobs, t.lastJob, t.memory = map[store.JobID]*trueJob{}, 0, 0
+	t.keyed = map[liveKey]store.JobID{}
 	for _, q := range t.queues {
 		before, dead := q.row, q.dead
 		unfinished := before.Pending + before.Claimed + before.Dead // those that the store does not have any more
@@ -157,7 +169,7 @@ func (t *truth) openJobs() {
 			}
 			t.add(row.ID, trueJob{
 				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt,
-				payload: row.Payload, priority: row.Priority, stamps: row.Stamps,
+				payload: row.Payload, key: row.Key, priority: row.Priority, stamps: row.Stamps,
 				runAt: row.RunAt, expires: row.ExpiresAt,
 				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline, cause: t.w.causes.opened,
 			})

@@ -19,6 +19,7 @@ import (
 //	asks    NextClaimAt         an instant → sleeps until then · none → sleeps
 //	sleeps  none                → claims; a new job or a jump of the clock does that, too
 //	works   Heartbeat           → works, until the next one or its handler's end · refused → claims, now
+//	works   Heartbeat, Enqueue  → works, as a handler in Go asked for it
 //	works   none                → works, until a handler in Go wants to go on again
 //	works   Ack, or Retry       → claims, now; without a call if the handler panicked, or its ack comes later
 //
@@ -111,8 +112,10 @@ func (w *worker) step() {
 			w.beat()
 		case w.call == nil:
 			w.end()
-		case w.call.beats:
-			w.call.beats, w.call.beaten = false, w.heartbeat()
+		case w.call.asks != nil:
+			ask := w.call.asks
+			w.call.asks = nil
+			ask()
 			w.proceed()
 		default:
 			w.proceed()
