@@ -52,11 +52,11 @@
 // these orders, with the toolchain as it is.
 //
 // The rest is no matter of chance there, so no seed changes it: in which order
-// goroutines begin, and in which those wake that sleep until the same instant. What only a preemption in the middle of a
-// computation or two threads at once could bring about is not explored at all: data
-// races stay what go test -race is for. To have a program's steps come in another
-// order, let it sleep for random times. Other languages bring their own scheduler,
-// or none.
+// goroutines begin, and in which those wake that sleep until the same instant. What
+// only a preemption in the middle of a computation or two threads at once could
+// bring about is not explored at all: data races stay what go test -race is for. To
+// have a program's steps come in another order, let it sleep for random times. Other
+// languages bring their own scheduler, or none.
 package guest
 
 import (
