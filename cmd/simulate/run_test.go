@@ -229,10 +229,10 @@ func TestMessagesAreHarmless(t *testing.T) {
 // What broke a rule has a link to its place on the page.
 func TestABrokenRuleHasALink(t *testing.T) {
 	r := &report{
-		Result: &sim.Result{Failures: []sim.Failure{{Invariant: "6 fence", At: sim.DefaultStart}, {Invariant: "7 spin", At: sim.DefaultStart}}}, scenario: &sim.Scenario{}, page: "/tmp/my run#1.html",
+		Result: &sim.Result{Failures: []sim.Failure{{Invariant: "6 fence", At: sim.DefaultStart}, {Invariant: "7 spin", At: sim.DefaultStart}}}, scenario: &sim.Scenario{}, page: "/pages/my run#1.html",
 	}
 	var b strings.Builder
 	r.writeProblems(&b)
-	require.Contains(t, b.String(), "file:///tmp/my%20run%231.html#sel=violation-1\n")
-	require.Contains(t, b.String(), "file:///tmp/my%20run%231.html#sel=violation-2\n")
+	require.Contains(t, b.String(), "file:///pages/my%20run%231.html#sel=violation-1\n")
+	require.Contains(t, b.String(), "file:///pages/my%20run%231.html#sel=violation-2\n")
 }
