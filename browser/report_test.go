@@ -62,7 +62,7 @@ func start(m *testing.M) int {
 
 // tab is a page, and what it complained of and asked for.
 type tab struct {
-	t      *testing.T
+	t      testing.TB
 	ctx    context.Context
 	mu     sync.Mutex
 	faults []string
@@ -87,7 +87,7 @@ func size(width, height int64) step {
 
 // open opens a file in a tab of its own. When the test ends, nothing may have
 // been said on the console, and nothing but the file may have been asked for.
-func open(t *testing.T, file string, width, height int64, before ...step) *tab {
+func open(t testing.TB, file string, width, height int64, before ...step) *tab {
 	path, _, _ := strings.Cut(file, "#")
 	p := newTab(t, func(p *tab, event any) {
 		switch e := event.(type) {
@@ -117,7 +117,7 @@ func open(t *testing.T, file string, width, height int64, before ...step) *tab {
 	return p
 }
 
-func newTab(t *testing.T, heard func(*tab, any)) *tab {
+func newTab(t testing.TB, heard func(*tab, any)) *tab {
 	p := &tab{t: t}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithListener(func(event any) { heard(p, event) }))
 	t.Cleanup(closeTab)

@@ -42,7 +42,7 @@ func (s *unfenced) Advance(ctx context.Context, t *store.Tick) (bool, error) {
 	return s.Store.Advance(ctx, &forged)
 }
 
-func example(t *testing.T, name string) (sim.Scenario, string) {
+func example(t testing.TB, name string) (sim.Scenario, string) {
 	text, err := os.ReadFile("../examples/scenarios/" + name)
 	require.NoError(t, err)
 	s, err := sim.Parse(name, string(text))
@@ -66,16 +66,8 @@ func reports(t *testing.T) map[string]string {
 	require.NoError(t, err)
 	files := map[string]string{}
 	write := func(name string, s sim.Scenario, source htmlreport.Source) *sim.Result {
-		recorder := htmlreport.NewRecorder(s)
-		result, err := sim.Watch(s, recorder.Tell)
-		require.NoError(t, err)
-		file := filepath.Join(folder, name+".html")
-		f, err := os.Create(file)
-		require.NoError(t, err)
-		require.NoError(t, recorder.Write(f, result, source))
-		require.NoError(t, f.Close())
-		files[name] = file
-		return result
+		files[name] = filepath.Join(folder, name+".html")
+		return write(t, files[name], s, source)
 	}
 	for name, file := range map[string]string{"outages": "all-outages.sim", "clock": "bad-ntp.sim", "snapshot": "crash-snapshot.sim", "hidden": "hidden-tab.sim", "calm": "calm.sim"} {
 		s, text := example(t, file)
@@ -107,4 +99,16 @@ func reports(t *testing.T) map[string]string {
 	write("hostile", h, htmlreport.Source{File: hostile[0] + ".sim"})
 	made = files
 	return made
+}
+
+// write writes the report of the scenario's run.
+func write(t testing.TB, file string, s sim.Scenario, source htmlreport.Source) *sim.Result {
+	recorder := htmlreport.NewRecorder(s)
+	result, err := sim.Watch(s, recorder.Tell)
+	require.NoError(t, err)
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	require.NoError(t, recorder.Write(f, result, source))
+	require.NoError(t, f.Close())
+	return result
 }

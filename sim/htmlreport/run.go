@@ -248,7 +248,7 @@ func (r *Recorder) leading() string {
 		text = "nobody led for up to " + span(time.Duration(gap)*time.Millisecond)
 	}
 	if taken > 0 {
-		text = count(int64(taken), "other runner took over", "times another runner took over") + "; " + text
+		text = count(int64(taken), "other process took over", "times another process took over") + "; " + text
 	}
 	return text
 }

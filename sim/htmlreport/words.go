@@ -111,7 +111,10 @@ func sayFault(f *sim.Fault, single bool) string {
 	case sim.FaultLostAck:
 		return "Acks" + whose + " were lost" + lasted + chance
 	case sim.FaultOverload:
-		return "Jobs of no schedule flooded the queues" + whose + lasted
+		if f.Queue == "" {
+			return "Jobs of no schedule flooded the queues"
+		}
+		return "Jobs of no schedule flooded queue " + f.Queue
 	case sim.FaultLateAck:
 		return "Acks" + whose + " came late" + lasted + chance
 	case sim.FaultDuplicateAck:

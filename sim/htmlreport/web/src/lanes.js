@@ -37,8 +37,9 @@ const clipped = (view, a, b) => [Math.max(a, -20), Math.min(b, view.width + 20)]
 export function drawFaults(view, lane) {
   const { c, axis, colours, run } = view, y = lane.y + 6;
   let right = -99;
-  run.faults.forEach((f, i) => {
-    const from = axis.x(f.at), to = axis.x(f.end), next = run.faults[i + 1] ? axis.x(run.faults[i + 1].at) : view.width;
+  const faults = [...run.faults].sort((a, b) => a.at - b.at);
+  faults.forEach((f, i) => {
+    const from = axis.x(f.at), to = axis.x(f.end), next = faults[i + 1] ? axis.x(faults[i + 1].at) : view.width;
     if (to < view.left || from > view.right) return;
     c.fillStyle = colours.ink;
     c.fillRect(from, lane.y + lane.height - 3, Math.max(2, to - from), 2);
