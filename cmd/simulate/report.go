@@ -319,7 +319,7 @@ var verdictText = [...]string{
 	sim.Liveness:         "what was due did not happen in time, although all faults were over",
 	sim.Nondeterministic: "the same scenario and seed gave another digest",
 	sim.Vacuous:          "what the run was meant to meet was never met",
-	sim.Budget:           "a handler takes more steps than it may",
+	sim.Budget:           "a handler takes more than it may",
 	sim.HandlerCrash:     "a handler panicked that was not meant to",
 	sim.Unmet:            "the run did not come to what the file says",
 }
