@@ -253,6 +253,19 @@ func TestCompareTellsOfTheAddedFaultAlone(t *testing.T) {
 	}
 }
 
+// How late is told beside how many more are late, if it is as late as before, too.
+func TestDifferencesSayHowLate(t *testing.T) {
+	one := oneMinute(Fault{Kind: FaultDown, At: time.Hour, For: 10 * time.Minute})
+	two := one
+	two.Faults = append(two.Faults[:1:1], Fault{Kind: FaultDown, At: 2 * time.Hour, For: 10 * time.Minute})
+	c, err := Compare(one, two)
+	require.NoError(t, err)
+	require.Equal(t, []Difference{
+		{What: "fired on time", First: 350, Second: 340},
+		{What: "fired late", First: 10, Second: 20, By: 10 * time.Minute},
+	}, c.Schedules[0].Differences())
+}
+
 // What is late by a wrong clock, and what by the outage meanwhile, is told apart:
 // what the outage made late is late by that clock as well.
 func TestCompareTellsAWrongClockFromTheOutageMeanwhile(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 type Difference struct {
 	What          string
 	First, Second int64
-	By            time.Duration // how late or early in the second run at most, if that is another time
+	By            time.Duration // how late or early in the second run at most
 }
 
 // Differences lists what came to something else, in an order that is always the
@@ -20,12 +20,8 @@ func (s *ScheduleComparison) Differences() []Difference {
 	var list []Difference
 	a, b := &s.First, &s.Second
 	add := func(what string, was, is int64, wasBy, isBy time.Duration) {
-		d := Difference{What: what, First: was, Second: is}
-		if isBy != wasBy {
-			d.By = isBy
-		}
 		if was != is || isBy != wasBy {
-			list = append(list, d)
+			list = append(list, Difference{What: what, First: was, Second: is, By: isBy})
 		}
 	}
 	add("fired on time", a.OnTime, b.OnTime, 0, 0)

@@ -171,7 +171,7 @@ func whyNever(blow EventKind) Note {
 func whyEvent(kind EventKind) Note {
 	switch kind {
 	case EventLeaseGranted:
-		return Note{"LK1", "only the process that holds the lease runs the schedules; another one may take it when it has run out or was given back"}
+		return Note{"LK1", "one process at a time runs the schedules, the one that holds the lease, which is the lead for a limited time and is renewed; another one may take it when it has run out or was given back"}
 	case EventTickRefused:
 		return Note{"L6", "a write whose lease has run out is refused as a whole, so that nothing fires twice"}
 	case EventRunnerEnded:

@@ -234,6 +234,9 @@ func (r *sweepReport) judgement() []string {
 	if r.swarmGiven {
 		list = append(list, "what the file expects of its own faults was not judged: counts, verdict, recorded outcome")
 	}
+	if r.Scenario.Swarm == (sim.Swarm{}) {
+		list = append(list, "all seeds had the file's own faults: with a line swarm in it, or --swarm portfolio, each draws others")
+	}
 	if r.before > 0 {
 		list = append(list, fmt.Sprintf("%s had been made before", count(r.before, "run", "runs")))
 	}
