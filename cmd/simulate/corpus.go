@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -65,8 +66,9 @@ read, and not run.`,
 					printable(f.name), printable(f.point()), number(int64(len(f.scenario.Faults))), exact(f.scenario.For),
 				})
 			}
-			writeRows(cmd.OutOrStdout(), []column{{"file", words}, {"kept for", wrapped}, {"faults", numbers}, {"run", numbers}}, rows, nil)
-			return nil
+			out := bufio.NewWriter(cmd.OutOrStdout())
+			writeRows(out, []column{{"file", words}, {"kept for", wrapped}, {"faults", numbers}, {"run", numbers}}, rows, nil)
+			return out.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

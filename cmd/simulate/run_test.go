@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,6 +62,30 @@ func TestWriteFileLeavesWhatIsNoFile(t *testing.T) {
 	require.Equal(t, "text", string(text))
 
 	require.ErrorContains(t, writeFile(t.TempDir(), "text"), "is a folder, want the name of a file")
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestEveryCommandSaysThatItCouldNotPrint(t *testing.T) {
+	const corpus = "../../sim/testdata/corpus"
+	for _, command := range []string{
+		"new", "run FILE", "run FILE --json", "run FILE --print", "what-if FILE", "what-if FILE --json", "trace FILE", "trace FILE --why 1",
+		"explain @every_1h", "sweep FILE --seeds 1", "sweep FILE --seeds 1 --json", "replay ../../examples/scenarios/bad-row.sim", "shrink FILE --keep no-double-fire",
+		"corpus list " + corpus, "corpus list --json " + corpus,
+	} {
+		file := filepath.Join(t.TempDir(), "a.sim")
+		require.NoError(t, os.WriteFile(file, []byte("simulate v1\nrun 2h\nschedule a every=1h queue=q\nat 30m down for=1h\n"), 0o600))
+		args := strings.Fields(strings.ReplaceAll(command, "FILE", file))
+		for i := range args {
+			args[i] = strings.Replace(args[i], "@every_", "@every ", 1)
+		}
+		var stderr strings.Builder
+		require.Equal(t, 1, simulate(args, strings.NewReader(""), full{}, &stderr), command)
+		require.Contains(t, stderr.String(), "no space left on device", command)
+	}
 }
 
 // result is a run of nothing, to be filled.

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,6 +51,23 @@ func TestScenarios(t *testing.T) {
 			require.Equal(t, first, second)
 		})
 	}
+}
+
+var portfolioSeeds = flag.Uint64("seeds", 100, "how many seeds of portfolio.sim make a digest")
+
+// TestPortfolio logs the digest of the digests of many seeds, so that platforms are
+// easily compared; simulate sweep prints the same one.
+func TestPortfolio(t *testing.T) {
+	const file = "portfolio.sim"
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	scenario, err := sim.Parse(file, string(text))
+	require.NoError(t, err)
+	seeds := sim.Seeds{First: 1, Last: *portfolioSeeds}
+	sweep, err := sim.Sweep(scenario, seeds)
+	require.NoError(t, err)
+	sweep.Require(t)
+	t.Logf("seeds %s of %s, digest %s", seeds, file, sweep.Digest)
 }
 
 // TestInterleavings: whatever the seeds draw, every invariant holds, and of enough
