@@ -161,7 +161,7 @@
 //	at D      handler panicking for=D p=P schedule=NAME queue=NAME
 //	at D      handler hanging for=D p=P schedule=NAME queue=NAME
 //	at D      handler poisoned for=D p=P schedule=NAME queue=NAME
-//	at D      handler spawning jobs=N for=D p=P schedule=NAME queue=NAME
+//	at D      handler spawning jobs=N tx=yes|no for=D p=P schedule=NAME queue=NAME
 //	at D      queue late-ack for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      queue duplicate-ack for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      queue lost-ack for=D p=P schedule=NAME queue=NAME
@@ -191,7 +191,8 @@
 // A handler that is hanging does not return, or beat, before the fault is over. One
 // that is poisoned fails for some jobs, drawn by p= for each job, as often as these
 // are tried; one that is spawning puts jobs of no schedule into its queue before
-// its ack. Each of those takes a second.
+// its ack, or with tx=yes in one transaction with its ack and a look at its schedule.
+// Each of those takes a second.
 //
 // An ack stands for a retry, too. A late one is sent so much later, while the
 // worker goes on; a duplicate is sent a second time, so much later; a lost one is

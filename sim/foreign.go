@@ -28,16 +28,17 @@ func (n *node) enqueue(queue string, jobs int) error {
 }
 
 // spawns draws by the faults that are on how many jobs the worker's handler puts
-// into its queue as it succeeds.
-func (w *world) spawns(job *tickonce.Job) (jobs int) {
+// into its queue as it succeeds, and whether together with its ack.
+func (w *world) spawns(job *tickonce.Job) (jobs int, tx bool) {
 	for _, i := range w.handlerFaults {
 		f := &w.scenario.Faults[i]
 		if f.Kind == FaultHandlerSpawns && f.concerns(job) && job.Schedule != "" && (f.Chance == 0 || w.draws.handlerFault.happens(f.Chance)) {
 			w.faults[i].effect++
 			jobs += max(f.Jobs, 1)
+			tx = tx || f.Tx
 		}
 	}
-	return jobs
+	return jobs, tx
 }
 
 // inserted takes jobs of no schedule into the model. One whose key a live job of
@@ -82,7 +83,8 @@ func (t *truth) withKey(in *store.Insert) store.JobID {
 	return t.keyed[liveKey{t.byQueue[in.Queue], in.Key}]
 }
 
-// hasRoom reports whether the queue of the batch's jobs has room for them.
+// hasRoom reports whether the queue of the batch's jobs has room for them, once
+// those that it acks are gone, which are of the same queue.
 func (t *truth) hasRoom(b *store.Batch) bool {
 	n := int64(0)
 	for i := range b.Inserts {
@@ -90,5 +92,5 @@ func (t *truth) hasRoom(b *store.Batch) bool {
 			n++
 		}
 	}
-	return n == 0 || t.byQueue[b.Inserts[0].Queue].row.Len()+n <= t.w.queueLimit()
+	return n == 0 || t.byQueue[b.Inserts[0].Queue].row.Len()-int64(len(b.Settles))+n <= t.w.queueLimit()
 }

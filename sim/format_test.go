@@ -222,7 +222,7 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		fallthrough
 	case FaultHandlerFails, FaultHandlerPanics, FaultHandlerHangs, FaultPoison, FaultHandlerSpawns, FaultLostAck:
 		if f.Kind == FaultHandlerSpawns && maybe {
-			f.Jobs = rapid.IntRange(1, MaxJobs).Draw(t, "jobs")
+			f.Jobs, f.Tx = rapid.IntRange(1, MaxJobs).Draw(t, "jobs"), rapid.Bool().Draw(t, "tx")
 		}
 		f.Schedule = of.Name
 		if maybe {

@@ -240,6 +240,13 @@ engine standby=yes
 run 2h
 schedule a every=1h queue=q handler=slow visibility=1m heartbeat=70s
 `
+	transactions = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q handler=ok:1s visibility=10m attempts=9 backoff=1s
+during 10m..20m handler spawning tx=yes jobs=2
+during 14m..16m store slow op=commit takes=65s late=request
+`
 	pausedHour = `simulate v1
 engine standby=yes
 run 1h

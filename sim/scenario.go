@@ -173,6 +173,7 @@ type Fault struct {
 	Applied  Applied       // of FaultStoreErrors
 	Late     Late          // of FaultStoreSlow
 	Torn     bool          // of FaultJournalErrors
+	Tx       bool          // of FaultHandlerSpawns: in one transaction with the ack
 	Op       Op            // of the store's faults: which calls; 0: any
 	Restart  Restart       // of FaultCrash and FaultRestartStorm
 	Times    int           // of FaultRestartStorm: how often
@@ -286,7 +287,9 @@ const (
 	FaultPoison
 
 	// FaultHandlerSpawns: handlers that succeed put more jobs into their queue
-	// before their ack, each by chance, and fail if that does.
+	// before their ack, each by chance, and fail if that does. With Tx they look up
+	// their schedule, enqueue and ack in one transaction, which is tried again if
+	// the schedule has changed; handlers that fail roll theirs back.
 	FaultHandlerSpawns
 
 	// FaultLateAck: when a handler has ended, its ack or retry is sent later, each

@@ -624,6 +624,61 @@ func TestChecksHaveTeeth(t *testing.T) {
 			}},
 		},
 		{
+			lie: "a transaction rests on what has changed", fails: revGuard, text: transactions,
+			above: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				if len(b.Settles) > 0 {
+					b.Guards = nil
+				}
+				return s.Commit(ctx, b)
+			}},
+		},
+		{
+			lie: "a transaction that nothing speaks against is refused", fails: revGuard, text: transactions,
+			below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				if len(b.Settles) > 0 {
+					return store.Committed{Now: shownBy(s), Refusal: store.Refusal{Why: store.Conflict}}, nil
+				}
+				return s.Commit(ctx, b)
+			}},
+		},
+		{
+			lie: "a transaction is written without its ack", fails: asAsked, text: transactions,
+			above: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				b.Settles = nil
+				return s.Commit(ctx, b)
+			}},
+		},
+		{
+			lie: "a transaction acks for a claim that was lost", fails: staleToken,
+			text: strings.NewReplacer("visibility=10m", "visibility=30s", "65s", "40s").Replace(transactions),
+			below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				done, err := s.Commit(ctx, b)
+				if done.Refusal.Why == store.ClaimLost {
+					done = store.Committed{Now: done.Now, Inserts: make([]store.Inserted, len(b.Inserts))}
+				}
+				return done, err
+			}},
+		},
+		{
+			lie: "a transaction that is refused leaves its jobs", fails: failedWrite, text: transactions,
+			below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+				done, err := s.Commit(ctx, b)
+				if done.Refusal.Why != store.NotRefused {
+					_, _ = s.Commit(ctx, &store.Batch{Inserts: b.Inserts})
+				}
+				return done, err
+			}},
+		},
+		{
+			lie: "a transaction is written in spite of a roll-back", fails: asAsked, text: strings.ReplaceAll(transactions, "handler=ok", "handler=fail"),
+			above: liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
+				if len(dst) == 1 { // as a transaction reads
+					_, _ = s.Commit(ctx, &store.Batch{Inserts: []store.Insert{{Queue: "q"}}})
+				}
+				return s.Schedules(ctx, from, dst)
+			}},
+		},
+		{
 			lie: "a runner spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
 			above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (g store.Grant, err error) {
 				for range 2 {

@@ -177,6 +177,10 @@ func (t *truth) Schedules(ctx context.Context, from string, dst []store.Schedule
 	if by := t.w.acting; err == nil && by != nil && by.reply == faultstore.Pass {
 		by.inspectedAt = now
 	}
+	if tx := t.w.intent.tx; err == nil && tx != nil {
+		read := t.guardOf(t.named[tx.schedule])
+		tx.read = &read
+	}
 	return n, now, err
 }
 

@@ -17,32 +17,55 @@ type intent struct {
 	as     *Schedule    // of a registration
 	ends   ending       // of a settlement
 	reason handlerError // of one that fails
+	tx     *transaction // of a handler
 }
 
-// Commit watches [store.Store.Commit].
+// Commit watches [store.Store.Commit]: a batch is written if its guards and claims
+// hold and its jobs find room, as a whole, and only then (O7).
 func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
-	holds := true
-	for i := range b.Puts {
-		holds = holds && t.guards(b.Puts[i].Guard)
+	want := t.refusalOf(b)
+	var before []byte
+	if want != store.NotRefused {
+		before = t.before()
 	}
-	for _, g := range b.Removes {
-		holds = holds && t.guards(g)
-	}
-	room := t.hasRoom(b)
 	done, err := t.Store.Commit(ctx, b)
-	if err == nil && (done.Refusal.Why == store.QueueFull) == room {
-		t.w.fail(queueBound, "", fmt.Sprintf("%d jobs of no schedule: there is room for them: %v; their refusal: %+v", len(b.Inserts), room, done.Refusal))
-	}
-	if err == nil && t.w.acting == t.w.operator {
-		t.w.coverage.sometimes(editConflict, done.Refusal.Why == store.Conflict)
-	}
-	if err != nil || done.Refusal.Why != store.NotRefused {
+	if err != nil {
 		return done, err
 	}
-	t.w.checked[aCommit]++
-	if !holds {
-		t.w.fail(revGuard, "", "a row was written that had changed since it was read")
+	why := done.Refusal.Why
+	for _, of := range [...]struct {
+		why    store.Why
+		broken invariant
+		holds  string
+	}{
+		{store.Conflict, revGuard, "its rows are as they were read"},
+		{store.ClaimLost, staleToken, "the claims that it settles hold"},
+		{store.QueueFull, queueBound, "there is room for its jobs"},
+	} {
+		if (why == of.why) != (want == of.why) {
+			t.w.fail(of.broken, "", fmt.Sprintf("a write was refused: %v; %s: %v", why == of.why, of.holds, want != of.why))
+		}
+	}
+	if t.w.acting == t.w.operator {
+		t.w.coverage.sometimes(editConflict, why == store.Conflict)
+	}
+	if why != store.NotRefused {
+		if t.changedSince(before) {
+			t.w.fail(failedWrite, "", "a write that was refused changed something")
+		}
+		if why == store.ClaimLost {
+			t.w.owes(tickonce.EventClaimLost, done.Now, int64(b.Settles[done.Refusal.Index].Job), 1)
+		}
 		return done, nil
+	}
+	t.w.checked[aCommit]++
+	if want != store.NotRefused {
+		return done, nil
+	}
+	t.transacted(b)
+	for i := range b.Settles {
+		t.w.owes(tickonce.EventDone, done.Now, int64(b.Settles[i].Job), 1)
+		t.settled(&b.Settles[i], true, done.Now)
 	}
 	t.inserted(b, &done)
 	for i := range done.Puts {

@@ -42,6 +42,7 @@ type worker struct {
 	endsAt store.Instant // or goes on again, in Go
 	hangs  bool          // it does not beat until then
 	spawns int           // how many jobs it puts into its queue then
+	tx     bool          // in one transaction with its ack
 	beatAt store.Instant // when the next automatic heartbeat is due
 	unsure bool          // whether an earlier settlement was made
 	cause  int64         // the latest event of its job
@@ -198,6 +199,10 @@ func (w *worker) free() {
 // end settles the claim when the handler has ended, or leaves that to others.
 func (w *worker) end() {
 	world := w.node.w
+	if w.tx && w.ends != panics {
+		w.transact()
+		return
+	}
 	if jobs := w.spawns; jobs > 0 && w.ends == succeeds {
 		w.spawns = 0
 		if err := w.node.enqueue(w.queue.row.Name, jobs); err != nil {
@@ -336,7 +341,8 @@ func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 		}
 	}
 	w.meets(job, of.fault)
-	of.ends, of.hangs, of.spawns = ends, hangs > 0, w.spawns(job)
+	of.ends, of.hangs = ends, hangs > 0
+	of.spawns, of.tx = w.spawns(job)
 	return max(takes, hangs)
 }
 

@@ -265,7 +265,7 @@ func (w *world) act(e event) {
 		w.defers(n, e, until)
 		return
 	}
-	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 {
+	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 || e.kind == workerSteps && n.workers[e.index].tx {
 		w.takeOff(n, e.kind, func() { w.step(n, e) })
 		return
 	}
