@@ -78,7 +78,7 @@ var checkedAt = [occasions][]invariant{
 	anExtension:       {staleToken},
 	aSecondAck:        {staleToken},
 	anAcquisition:     {oneLease, termsRise, keepsLease},
-	aRenewal:          {oneLease},
+	aRenewal:          {oneLease, keepsLease},
 	aRelease:          {oneLease},
 	aCommit:           {revGuard, queueBound},
 	aRegistration:     {keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce, asAsked, rightPolicy},

@@ -98,7 +98,7 @@ var rules = [invariants]struct{ name, about string }{
 	holdsStill:   {"Q3 hold", "a row that is held fires nothing, and keeps its cursor, for a minute"},
 	renewsFirst:  {"R3 renews first", "a tick is written once, after a renewal and a look of its own"},
 	releases:     {"L5 releases", "a clean stop releases the lease"},
-	keepsLease:   {"L7 keeps its lease", "a runner with no fault to blame does not let its lease lapse"},
+	keepsLease:   {"L7 keeps its lease", "a runner with no fault to blame renews its lease before half of it is over"},
 	claimOrder:   {"QU1 order", "of the jobs that are ready, the one with the highest priority and then the earliest is handed out"},
 	rightEnding:  {"QU6 right ending", "a job ends as its handler did, or is tried again within its curve"},
 	noError:      {"no error", "no call fails but those that a fault loses"},

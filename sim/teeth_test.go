@@ -82,6 +82,17 @@ func TestChecksHaveTeeth(t *testing.T) {
 			below: tick(func(t *store.Tick) { t.Moves[0].Hold = &store.Hold{Times: 1} }),
 		},
 		{
+			lie: "each hold is the first", fails: holdsStill, text: heldAhead,
+			above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+				for i := range t.Moves {
+					if hold := t.Moves[i].Hold; hold != nil {
+						t.Moves[i].Hold = &store.Hold{Reason: hold.Reason, Since: t.Now, Times: 1}
+					}
+				}
+				return s.Advance(ctx, t)
+			}},
+		},
+		{
 			lie: "a row that is right is held", fails: holdsBad, text: calmHour,
 			below: tick(func(t *store.Tick) {
 				m := &t.Moves[t.Fires[0].Move]
@@ -550,6 +561,14 @@ func TestChecksHaveTeeth(t *testing.T) {
 			lie: "a lease is let go", fails: keepsLease, text: calmHour,
 			above: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
 				return granted(l, shownBy(s)), nil
+			}},
+		},
+		{
+			lie: "a lease is renewed when half of it is over", fails: keepsLease, text: calmHour,
+			above: liar{renew: func(s store.Store, l store.Lease, ttlMS int64) (store.Grant, error) {
+				grant, err := s.Renew(ctx, l, ttlMS)
+				grant.Lease.ExpiresAt = grant.Lease.ExpiresAt.Add(ttlMS / 4)
+				return grant, err
 			}},
 		},
 		{

@@ -323,6 +323,14 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		if move.Cursor != s.row.Cursor || move.DueAt != tick.Now.Add(heldMS) || move.Fires > 0 {
 			t.w.fail(holdsStill, name, "a held row moved its cursor, fired, or is held for other than a minute")
 		}
+		since, times := tick.Now, int32(1)
+		if was := s.row.Hold; was != nil {
+			since, times = was.Since, was.Times+1
+		}
+		if move.Hold.Since != since || move.Hold.Times != times {
+			t.w.fail(holdsStill, name, fmt.Sprintf("it is held for the %d. time since %s, and was marked as held for the %d. since %s",
+				times, text(since), move.Hold.Times, text(move.Hold.Since)))
+		}
 		return
 	}
 	t.w.checked[aPass]++

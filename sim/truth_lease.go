@@ -93,6 +93,9 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 	if grant.OK != mine {
 		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, the lease is %+v", l.Owner, grant.OK, t.lease))
 	}
+	if left := int64(t.lease.ExpiresAt - grant.Now); mine && 2*left < ttlMS && t.w.now > t.w.calm() {
+		t.w.fail(keepsLease, "", fmt.Sprintf("%s renewed its lease %d ms before its end, less than half of what it lasts", l.Owner, left))
+	}
 	if grant.OK {
 		t.checkSpan(grant, ttlMS)
 		t.lease = grant.Lease
