@@ -215,7 +215,7 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	t.w.coverage.sometimes(staleWriteRefused, false)
 	t.w.coverage.sometimes(pausedLeaderRefused, false)
 	if !live {
-		t.w.fail(fence, "", fmt.Sprintf("a tick under term %d of %s was written, the lease is %+v", tick.By.Term, tick.By.Owner, t.lease))
+		t.w.fail(fence, "", fmt.Sprintf("a tick under term %d of %s was written, while %s", tick.By.Term, tick.By.Owner, leaseOf(t.lease)))
 	}
 	if tick.Now != n.readAt && !t.w.orphaned() {
 		t.w.fail(rightRows, "", "a tick rests on "+text(tick.Now)+", the rows were read at "+text(n.readAt))

@@ -418,10 +418,13 @@ func (t *truth) checkEnding(j *trueJob, s *store.Settle) {
 		}
 	}
 	if !right {
-		t.w.fail(rightEnding, j.schedule.scenario.Name, fmt.Sprintf("%s, at attempt %d of %d, was settled as %+v",
-			jobOf(j.boundary), j.attempts, j.stamps.MaxAttempts, *s))
+		t.w.fail(rightEnding, j.schedule.scenario.Name, fmt.Sprintf("%s, at attempt %d of %d, was settled as %s after %d ms, with the error %s",
+			jobOf(j.boundary), j.attempts, j.stamps.MaxAttempts, endWords[s.To], s.DelayMS, shown(s.Error)))
 	}
 }
+
+// endWords are what a settlement makes of a job.
+var endWords = map[store.State]string{store.Done: "done", store.Pending: "to be tried again", store.Dead: "dead"}
 
 // backoffMS is the longest delay after the attempt.
 func backoffMS(base int64, attempt int32) int64 {

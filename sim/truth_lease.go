@@ -63,11 +63,20 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	return grant, nil
 }
 
+// leaseOf says whose the scheduler's lease is.
+func leaseOf(l store.Lease) string {
+	if l.Term == 0 {
+		return "nobody has the lease"
+	}
+	return fmt.Sprintf("%s has the lease, under term %d until %s", l.Owner, l.Term, text(l.ExpiresAt))
+}
+
 // checkSpan checks that a lease was asked for, and granted, for as long as the
 // engine is told to.
 func (t *truth) checkSpan(grant store.Grant, ttlMS int64) {
 	if l := grant.Lease; ttlMS != t.w.leaseMS() || l.TTLMS != ttlMS || l.ExpiresAt != grant.Now.Add(ttlMS) {
-		t.w.fail(oneLease, "", fmt.Sprintf("a lease of %d ms was asked for at %s, and %+v granted", ttlMS, text(grant.Now), l))
+		t.w.fail(oneLease, "", fmt.Sprintf("a lease of %d ms was asked for at %s, and one of %d ms until %s granted",
+			ttlMS, text(grant.Now), l.TTLMS, text(l.ExpiresAt)))
 	}
 }
 
@@ -91,7 +100,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 	}
 	t.w.checked[aRenewal]++
 	if grant.OK != mine {
-		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, the lease is %+v", l.Owner, grant.OK, t.lease))
+		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, while %s", l.Owner, grant.OK, leaseOf(t.lease)))
 	}
 	if left := int64(t.lease.ExpiresAt - grant.Now); mine && 2*left < ttlMS && t.w.now > t.w.calm() {
 		t.w.fail(keepsLease, "", fmt.Sprintf("%s renewed its lease %d ms before its end, less than half of what it lasts", l.Owner, left))

@@ -151,7 +151,7 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	case !asWanted(row, as) || anew && row.Anchor != anchorOf(as) && (anchorOf(as) != store.None || row.Anchor != row.SetAt):
 		w.fail(asAsked, row.Name, "its row is not what was registered")
 	case row.CatchUp != w.policyOf(as):
-		w.fail(rightPolicy, row.Name, fmt.Sprintf("its policy is %+v, not %+v", row.CatchUp, w.policyOf(as)))
+		w.fail(rightPolicy, row.Name, "its policy is "+policyText(row.CatchUp)+", not "+policyText(w.policyOf(as)))
 	}
 	if !anew {
 		return
@@ -164,6 +164,18 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		}
 	}
 	t.byID[row.ID] = s
+}
+
+// policyText is a policy for people (T14).
+func policyText(c store.CatchUp) string {
+	which := "oldest"
+	if c.Newest {
+		which = "newest"
+	}
+	if c.WindowMS == 0 {
+		return fmt.Sprintf("the %d %s", c.Max, which)
+	}
+	return fmt.Sprintf("the %d %s of the last %d ms", c.Max, which, c.WindowMS)
 }
 
 // dueAt is when a row is due that is not held.
