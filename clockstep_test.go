@@ -630,3 +630,28 @@ func TestK5AHostThatStepsBackDuringTheWriteDoesNotOversleep(t *testing.T) {
 	}
 	require.Equal(t, 5, fires)
 }
+
+// L7: a look that finds the store's clock a week behind, between a lease and a
+// next step by the right clock, does not put the runner to sleep for a week.
+func TestL7AClockThatIsBehindForOneLookDoesNotOversleep(t *testing.T) {
+	hosts := &clock{}
+	hosts.ms.Store(int64(instant(0)))
+	r := newRig(t, tickonce.Config{Poll: -1})
+	config := r.Config()
+	config.Clock = hosts
+	r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+	engine, err := tickonce.New(faultstore.New(r.store, func(op faultstore.Op) faultstore.Verdict {
+		if op.Method == faultstore.Due {
+			r.at(-7 * day)
+		}
+		return faultstore.Pass
+	}), config)
+	require.NoError(t, err)
+	runner := engine.NewRunner()
+	for range 20 {
+		next, _, err := runner.Step(r.ctx)
+		require.NoError(t, err)
+		require.LessOrEqual(t, next.Sub(hosts.Now()), 20*time.Second, "a third of the lease's TTL")
+		r.at(0)
+	}
+}

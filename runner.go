@@ -377,7 +377,8 @@ func (r *Runner) stall() {
 }
 
 // rest sleeps until the least of the next due-at, the renewal and the poll
-// (L7).
+// (L7): never for longer than a renewal may wait, even if the store's clock
+// stepped back since it granted the lease, and shows right again.
 func (r *Runner) rest() {
 	renewal := r.lease.ExpiresAt.Add(-2 * r.ttlMS / 3)
 	if r.lease.ExpiresAt == store.MaxInstant { // cut short by the end of time
@@ -389,7 +390,7 @@ func (r *Runner) rest() {
 		wake, r.polls = poll, true
 	}
 	r.phase = phaseRest
-	r.rested, r.wake = r.hostNow, r.hostNow+(wake-r.now)
+	r.rested, r.wake = r.hostNow, r.hostNow+min(wake-r.now, store.Instant(r.ttlMS-2*r.ttlMS/3))
 }
 
 // clockSlackMS is how far the store's clock may go back and forth without being
