@@ -19,7 +19,11 @@ func recorded(t *testing.T, s Scenario) (*Result, *Tape) {
 // tape make the same run of it, and its text the same tape.
 func TestTapePlaysTheRunThatItRecorded(t *testing.T) {
 	sites := map[string]bool{}
-	for seed := range uint64(30) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		s := drawScenario(seed)
 		want, err := Run(s)
 		require.NoError(t, err)
