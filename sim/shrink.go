@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Shrinking says how a scenario is shrunk. The zero value keeps its failure.
@@ -54,6 +55,11 @@ func Shrink(s Scenario, how Shrinking) (*Shrunk, error) {
 func shrink(s Scenario, how Shrinking, r rig) (*Shrunk, error) {
 	if len(how.Keep) > 0 {
 		s.Expect = how.Keep
+	}
+	for _, e := range how.Keep {
+		if e.Kind == ExpectMark && strings.HasPrefix(e.Mark, allMarks) {
+			return nil, fmt.Errorf("found sometimes:%s to keep, want one mark: of all of them a single run is not judged", e.Mark)
+		}
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -221,6 +221,8 @@ func TestShrinkRefusesWhatItCannotKeep(t *testing.T) {
 	require.EqualError(t, err, "the scenario passes: there is no failure to keep; say what else is to be kept")
 	_, err = Shrink(calm, Shrinking{Keep: []Expect{{Kind: ExpectMark, Mark: "two-leaders"}}})
 	require.EqualError(t, err, "the scenario does not come to what is to be kept: unmet: expected sometimes:two-leaders, which was never reached")
+	_, err = Shrink(calm, Shrinking{Keep: []Expect{{Kind: ExpectMark, Mark: "all,-two-leaders"}}})
+	require.EqualError(t, err, "found sometimes:all,-two-leaders to keep, want one mark: of all of them a single run is not judged")
 	var mistakes *Mistakes
 	_, err = Shrink(Scenario{}, Shrinking{})
 	require.ErrorAs(t, err, &mistakes)

@@ -90,6 +90,9 @@ func (c *runCommand) run(path string) error {
 	if c.ascii && c.json {
 		return errors.New("--ascii and --json exclude each other")
 	}
+	if c.print && c.json {
+		return errors.New("--print and --json exclude each other: --print writes a scenario, and does not run it")
+	}
 	if c.rewrite && path == fromStdin {
 		return errors.New("--rewrite needs a file to write to, not standard input")
 	}
