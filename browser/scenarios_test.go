@@ -88,7 +88,8 @@ func reports(t *testing.T) map[string]string {
 	}
 	require.Equal(t, sim.Safety, write("violation", s, htmlreport.Source{File: "paused-leader.sim", Text: text}).Verdict)
 	h := sim.Scenario{Engine: sim.Engine{Runners: 3, StandBy: true}, For: 4 * time.Hour, Faults: []sim.Fault{
-		{Kind: sim.FaultDown, At: 30 * time.Minute, For: 90 * time.Minute}, {Kind: sim.FaultClockDrift, At: 3 * time.Hour, For: 10 * time.Minute, Drift: 100_000},
+		{Kind: sim.FaultDown, At: 30 * time.Minute, For: 90 * time.Minute},
+		{Kind: sim.FaultClockDrift, At: 3 * time.Hour, For: 10 * time.Minute, Drift: 100_000},
 		{Kind: sim.FaultThrottle, At: 2*time.Hour + 10*time.Minute, For: 20 * time.Minute, Runner: 1, Profile: sim.LowPower},
 		{Kind: sim.FaultSwizzle, At: 2*time.Hour + 40*time.Minute, For: 10 * time.Minute},
 		{Kind: sim.FaultOverload, At: 3*time.Hour + 20*time.Minute, Queue: hostile[0], Jobs: 40},

@@ -235,8 +235,11 @@ func TestStepsEnqueue(t *testing.T) {
 	}
 	r := passedWith(t, s)
 	require.Equal(t, []seen{
-		{time.Second, "high", 1, 1}, {time.Second, "low", 1, -1}, {got[2].after, "high", 2, 1},
-		{30 * time.Second, "at", 1, 0}, {time.Minute, "late", 1, 0},
+		{time.Second, "high", 1, 1},
+		{time.Second, "low", 1, -1},
+		{got[2].after, "high", 2, 1},
+		{30 * time.Second, "at", 1, 0},
+		{time.Minute, "late", 1, 0},
 	}, got)
 	require.Equal(t, QueueResult{
 		Name: "q", Enqueued: 6, Done: 5, Dead: 1, Claims: 6, Retried: 1, DeadReasons: map[string]int64{"expired": 1},
