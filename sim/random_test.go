@@ -76,7 +76,7 @@ func TestRandomScenarios(t *testing.T) {
 // mark of the catalogue.
 func TestThePortfolioComesEverywhere(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes ten seconds")
+		t.Skip("-short: fewer than 2,000 seeds do not come everywhere")
 	}
 	text, err := os.ReadFile("../examples/scenarios/portfolio.sim")
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func TestHelpIsWhole(t *testing.T) {
 // folder with the files that they name.
 func TestExamplesRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("they take their time")
+		t.Skip("-short: each example of each command is run")
 	}
 	repo, err := filepath.Abs("../..")
 	require.NoError(t, err)

@@ -45,10 +45,23 @@ type runObject struct {
 }
 
 type scheduleObject struct {
-	Name        string           `json:"name"`
-	Spec        string           `json:"spec"`
-	Queue       string           `json:"queue"`
-	CatchUp     string           `json:"catch_up"`
+	Name    string `json:"name"`
+	Spec    string `json:"spec"`
+	Queue   string `json:"queue"`
+	CatchUp string `json:"catch_up"`
+	scheduleCounts
+	FirstFireAt *string `json:"first_fire_at"`
+	LastFireAt  *string `json:"last_fire_at"`
+	LastError   string  `json:"last_error,omitempty"`
+}
+
+type queueObject struct {
+	Name string `json:"name"`
+	queueCounts
+}
+
+// scheduleCounts is of a schedule or, of a sweep, the sum over all of them.
+type scheduleCounts struct {
 	Boundaries  int64            `json:"boundaries"`
 	Fired       int64            `json:"fired"`
 	Skipped     int64            `json:"skipped"`
@@ -59,25 +72,33 @@ type scheduleObject struct {
 	Left        int64            `json:"left"`
 	Forgotten   int64            `json:"forgotten"`
 	MaxLateMS   int64            `json:"max_late_ms"`
-	FirstFireAt *string          `json:"first_fire_at"`
-	LastFireAt  *string          `json:"last_fire_at"`
-	LastError   string           `json:"last_error,omitempty"`
 }
 
-type queueObject struct {
-	Name      string `json:"name"`
-	Enqueued  int64  `json:"enqueued"`
-	Done      int64  `json:"done"`
-	Dead      int64  `json:"dead"`
-	Pending   int64  `json:"pending"`
-	Claimed   int64  `json:"claimed"`
-	Cancelled int64  `json:"cancelled"`
-
+// queueCounts is of a queue or, of a sweep, the sum over all of them.
+type queueCounts struct {
+	Enqueued    int64            `json:"enqueued"`
+	Done        int64            `json:"done"`
+	Dead        int64            `json:"dead"`
+	Pending     int64            `json:"pending"`
+	Claimed     int64            `json:"claimed"`
+	Cancelled   int64            `json:"cancelled"`
 	DeadReasons map[string]int64 `json:"dead_reasons"`
 	Claims      int64            `json:"claims"`
 	Retried     int64            `json:"retried"`
 	DoneForgot  int64            `json:"done_forgotten"`
 	Lost        int64            `json:"lost"`
+}
+
+func scheduleCountsJSON(s *sim.ScheduleResult) scheduleCounts {
+	return scheduleCounts{
+		s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined, s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(),
+	}
+}
+
+func queueCountsJSON(q *sim.QueueResult) queueCounts {
+	return queueCounts{
+		q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled, q.DeadReasons, q.Claims, q.Retried, q.DoneForgotten, q.Lost,
+	}
 }
 
 type faultObject struct {
@@ -141,17 +162,14 @@ func runJSON(r *report) runObject {
 		o.Excused = append(o.Excused, e.Text)
 	}
 	policies := r.policies()
-	for _, s := range r.Schedules {
+	for i := range r.Schedules {
+		s := &r.Schedules[i]
 		o.Schedules = append(o.Schedules, scheduleObject{
-			s.Name, s.Spec, s.Queue, policies[s.Name].String(), s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined,
-			s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(), instantOrNull(s.FirstFire), instantOrNull(s.LastFire), s.LastError,
+			s.Name, s.Spec, s.Queue, policies[s.Name].String(), scheduleCountsJSON(s), instantOrNull(s.FirstFire), instantOrNull(s.LastFire), s.LastError,
 		})
 	}
-	for _, q := range r.Queues {
-		o.Queues = append(o.Queues, queueObject{
-			q.Name, q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled,
-			q.DeadReasons, q.Claims, q.Retried, q.DoneForgotten, q.Lost,
-		})
+	for i := range r.Queues {
+		o.Queues = append(o.Queues, queueObject{r.Queues[i].Name, queueCountsJSON(&r.Queues[i])})
 	}
 	for i := range r.Faults {
 		o.Faults = append(o.Faults, faultJSON(&r.Faults[i]))

@@ -50,8 +50,8 @@ type sweepObject struct {
 	Faults    []faultSumObject `json:"faults"`
 	Checks    map[string]int64 `json:"checks"`
 	Coverage  []markObject     `json:"coverage"`
-	Schedules scheduleSum      `json:"schedules"`
-	Queues    queueSum         `json:"queues"`
+	Schedules scheduleCounts   `json:"schedules"`
+	Queues    queueCounts      `json:"queues"`
 
 	Checksum string `json:"checksum"` // of all others
 }
@@ -89,35 +89,6 @@ type markObject struct {
 	Evaluated int64  `json:"evaluated"`
 }
 
-// scheduleSum is the sum over the schedules of all runs.
-type scheduleSum struct {
-	Boundaries  int64            `json:"boundaries"`
-	Fired       int64            `json:"fired"`
-	Skipped     int64            `json:"skipped"`
-	SkipReasons map[string]int64 `json:"skip_reasons"`
-	Quarantined int64            `json:"quarantined"`
-	FiredAgain  int64            `json:"fired_again"`
-	Repaired    int64            `json:"fired_by_repair"`
-	Left        int64            `json:"left"`
-	Forgotten   int64            `json:"forgotten"`
-	MaxLateMS   int64            `json:"max_late_ms"`
-}
-
-// queueSum is the sum over the queues of all runs.
-type queueSum struct {
-	Enqueued    int64            `json:"enqueued"`
-	Done        int64            `json:"done"`
-	Dead        int64            `json:"dead"`
-	Pending     int64            `json:"pending"`
-	Claimed     int64            `json:"claimed"`
-	Cancelled   int64            `json:"cancelled"`
-	DeadReasons map[string]int64 `json:"dead_reasons"`
-	Claims      int64            `json:"claims"`
-	Retried     int64            `json:"retried"`
-	DoneForgot  int64            `json:"done_forgotten"`
-	Lost        int64            `json:"lost"`
-}
-
 func newSweepObject(r *sweepReport) *sweepObject {
 	s, q := &r.Schedules, &r.Queues
 	o := &sweepObject{
@@ -127,12 +98,8 @@ func newSweepObject(r *sweepReport) *sweepObject {
 		Verdict: r.verdict(), Digest: r.Digest.String(), Runs: r.Runs, Failed: r.Failed, Repeated: r.Repeated, Events: r.Events,
 		Failures: []failureObject{}, Unreached: append([]string{}, r.Unreached()...), Excuses: []excuseObject{}, Faults: []faultSumObject{},
 		Checks: checksJSON(r.Checks), Coverage: []markObject{},
-		Schedules: scheduleSum{
-			s.Boundaries, s.Fired, s.Skipped, s.SkipReasons, s.Quarantined, s.FiredAgain, s.FiredByRepair, s.Left, s.Forgotten, s.MaxLate.Milliseconds(),
-		},
-		Queues: queueSum{
-			q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled, q.DeadReasons, q.Claims, q.Retried, q.DoneForgotten, q.Lost,
-		},
+		Schedules: scheduleCountsJSON(s),
+		Queues:    queueCountsJSON(q),
 	}
 	for i, g := range r.Failures {
 		file := ""

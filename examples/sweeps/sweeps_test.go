@@ -162,7 +162,7 @@ func TestParallelCommandRunsEachSeedOnce(t *testing.T) {
 	})
 	t.Run("by parallel", func(t *testing.T) {
 		if out, err := exec.Command("parallel", "--version").CombinedOutput(); err != nil || !bytes.HasPrefix(out, []byte("GNU parallel")) {
-			t.Skip("GNU parallel is not installed")
+			t.Skip("GNU parallel is not installed: its command line is run by hand above")
 		}
 		bench := newBench(t)
 		here := strings.ReplaceAll(line[0], "--sshloginfile hosts", "--sshlogin :")
