@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// jobLies are those about jobs and their claims.
+var jobLies = []lie{
+	{
+		lie: "a job has the id of another", fails: oneState, text: calmHour,
+		below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+			held, err := s.Advance(ctx, t)
+			for i := range t.Fires {
+				t.Fires[i].Job = 1
+			}
+			return held, err
+		}},
+	},
+	{
+		lie: "a live claim is handed out again", fails: oneClaim, text: slowJobs,
+		below: func() liar {
+			last := map[string]store.Job{}
+			return liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+				c, err := s.Claim(ctx, queue, "liar", dst)
+				if c.N == 0 && last[queue].ID != 0 {
+					dst[0], c.N = last[queue], 1
+				}
+				if last[queue] = (store.Job{}); c.N > 0 {
+					last[queue] = dst[0]
+				}
+				return c, err
+			}}
+		}(),
+	},
+	{
+		lie: "a claim lasts longer than its visibility", fails: oneClaim, text: calmHour,
+		below: claim(func(j *store.Job) { j.Deadline++ }),
+	},
+	{
+		lie: "an attempt is not counted", fails: attemptsHeld, text: calmHour,
+		below: claim(func(j *store.Job) { j.Attempts-- }),
+	},
+	{
+		lie: "a job comes from nowhere", fails: oneState, text: calmHour,
+		below: claim(func(j *store.Job) { j.ID += 1000 }),
+	},
+	{
+		lie: "a job is handed out before an earlier one", fails: claimOrder, text: calmHour,
+		below: secondJob(),
+	},
+	{
+		lie: "a job is handed out before one of a higher priority", fails: claimOrder,
+		text:  strings.ReplaceAll(calmHour, "schedule b", "schedule b priority=1"),
+		below: secondJob(),
+	},
+	{
+		lie: "a job is handed out before one whose claim has lapsed", fails: claimOrder, text: panickingJobs,
+		below: secondJob(),
+	},
+	{
+		lie: "a job has another payload", fails: rightJob, text: calmHour,
+		below: claim(func(j *store.Job) { j.Payload = []byte("of another") }),
+	},
+	{
+		lie: "a handler gets another payload", fails: rightJob, text: calmHour,
+		above: claim(func(j *store.Job) { j.Payload = []byte("of another") }),
+	},
+	{
+		lie: "a job is retried later than its curve", fails: rightEnding, text: failingJobs,
+		above: settle(func(s *store.Settle) { s.DelayMS = 2*minuteMS + 1 }),
+	},
+	{
+		lie: "a job is retried sooner than its curve", fails: rightEnding, text: failingJobs,
+		above: settle(func(s *store.Settle) { s.DelayMS = minuteMS - 1 }),
+	},
+	{
+		lie: "a job dies that has an attempt left", fails: rightEnding, text: failingJobs,
+		above: settle(func(s *store.Settle) { s.To = store.Dead }),
+	},
+	{
+		lie: "a job is retried without its error", fails: rightEnding, text: failingJobs,
+		above: settle(func(s *store.Settle) { s.Error = "" }),
+	},
+	{
+		lie: "a failed job is done", fails: rightEnding, text: failingJobs,
+		above: settle(func(s *store.Settle) { s.To = store.Done }),
+	},
+	{
+		lie: "a job is tried again after its last attempt", fails: attemptsHeld, text: failingJobs,
+		below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+			for i := range settles {
+				settles[i].To, settles[i].DelayMS = store.Pending, minuteMS
+			}
+			return s.Settle(ctx, settles, out)
+		}},
+	},
+	{
+		lie: "more jobs are buried than had to die", fails: oneState, text: calmHour,
+		below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+			c, err := s.Claim(ctx, queue, "liar", dst)
+			c.Buried++
+			return c, err
+		}},
+	},
+	{
+		lie: "a stale ack is accepted", fails: staleToken, text: slowJobs,
+		below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+			now, err := s.Settle(ctx, settles, out)
+			for i := range out {
+				out[i] = true
+			}
+			return now, err
+		}},
+	},
+	{
+		lie: "a refused ack changes something", fails: staleToken, text: doubledAcks,
+		below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+			now, err := s.Settle(ctx, settles, out)
+			if !out[0] {
+				_, err = s.Acquire(ctx, "trace", "liar", minuteMS)
+			}
+			return now, err
+		}},
+	},
+	{
+		lie: "a lapsed claim is extended", fails: staleToken, text: beatenJobs,
+		below: liar{extend: func(s store.Store, extends []store.Extend, out []store.Instant) (store.Instant, error) {
+			now := shownBy(s)
+			out[0] = now.Add(extends[0].ForMS)
+			return now, nil
+		}},
+	},
+	{
+		lie: "an extension is shorter than was asked for", fails: staleToken, text: strings.ReplaceAll(beatenJobs, "70s", "50s"),
+		below: liar{extend: func(s store.Store, extends []store.Extend, out []store.Instant) (store.Instant, error) {
+			now, err := s.Extend(ctx, extends, out)
+			out[0]--
+			return now, err
+		}},
+	},
+	{
+		lie: "an ack in time is refused", fails: staleToken, text: calmHour,
+		below: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
+			return shownBy(s), nil
+		}},
+	},
+	{
+		lie: "a job is forgotten", fails: oneState, text: calmHour,
+		below: liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+			n, now, err := s.Jobs(ctx, f, dst)
+			return max(n-1, 0), now, err
+		}},
+	},
+	{
+		lie: "a queue counts one too many", fails: conservation, text: calmHour,
+		below: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
+			n, now, err := s.Queues(ctx, from, dst)
+			for i := range dst[:n] {
+				dst[i].Enqueued++
+			}
+			return n, now, err
+		}},
+	},
+	{
+		lie: "a transaction acks for a claim that was lost", fails: staleToken,
+		text: strings.NewReplacer("visibility=10m", "visibility=30s", "65s", "40s").Replace(transactions),
+		below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+			done, err := s.Commit(ctx, b)
+			if done.Refusal.Why == store.ClaimLost {
+				done = store.Committed{Now: done.Now, Inserts: make([]store.Inserted, len(b.Inserts))}
+			}
+			return done, err
+		}},
+	},
+	{
+		lie: "a runner spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
+		above: liar{acquire: func(s store.Store, lock, owner string, ttlMS int64) (g store.Grant, err error) {
+			for range 2 {
+				g, err = s.Acquire(ctx, lock, owner, ttlMS)
+			}
+			return g, err
+		}},
+	},
+	{
+		lie: "a worker spins in an outage", fails: noSpin, text: calmHour + "during 10m..12m store error-burst applied=no\n",
+		above: liar{claim: func(s store.Store, queue string, dst []store.Job) (c store.Claim, err error) {
+			for range 2 {
+				c, err = s.Claim(ctx, queue, "liar", dst)
+			}
+			return c, err
+		}},
+	},
+}
