@@ -253,6 +253,17 @@ func TestCompareTellsOfTheAddedFaultAlone(t *testing.T) {
 	}
 }
 
+// A boundary that the clock has not come to by the end is not laid to the process
+// that stood still, and went on long before.
+func TestCompareTellsWhatTheClockHasNotComeTo(t *testing.T) {
+	slept := oneMinute(Fault{Kind: FaultPause, At: 2 * time.Hour, For: time.Hour})
+	clocked := slept
+	clocked.Faults = append(clocked.Faults[:1:1], Fault{Kind: FaultClockJump, By: -30 * time.Minute, At: time.Hour})
+	c, err := Compare(slept, clocked)
+	require.NoError(t, err)
+	require.Contains(t, told(c), "fault 2: 30 boundaries, 05:31:00 to 06:00:00, never come (K1)")
+}
+
 // How late is told beside how many more are late, if it is as late as before, too.
 func TestDifferencesSayHowLate(t *testing.T) {
 	one := oneMinute(Fault{Kind: FaultDown, At: time.Hour, For: 10 * time.Minute})
