@@ -20,10 +20,10 @@ func ExampleScenario_store() {
 		Store: func(now func() store.Instant, limits store.Limits) store.Store {
 			return storetest.NewNaive(now, limits)
 		},
-	}, sim.Seeds{First: 1, Last: 40})
+	}, sim.Seeds{First: 1, Last: 15})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(r.Verdict(), r.Runs)
-	// Output: pass 40
+	// Output: pass 15
 }

@@ -26,7 +26,7 @@ func watched(t *testing.T, run func(name string, s Scenario)) {
 		Schedules: []Schedule{{Name: "report", Spec: "@every 1m", Queue: "mail"}},
 	})
 	for i, path := range paths {
-		if testing.Short() && i%5 > 0 && filepath.Base(path) != "interleavings.sim" {
+		if testing.Short() && i%9 > 0 && filepath.Base(path) != "interleavings.sim" {
 			continue
 		}
 		text, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func watched(t *testing.T, run func(name string, s Scenario)) {
 		}
 		seeds := uint64(12)
 		if testing.Short() {
-			seeds = 3
+			seeds = 2
 		}
 		for seed := range seeds {
 			drawn, err := s.Draw(seed + 1)
