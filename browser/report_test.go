@@ -366,6 +366,17 @@ func TestTouch(t *testing.T) {
 	require.Equal(t, "plot", p.text(`document.activeElement.id`))
 }
 
+// Where the calm run fired and this one did not is drawn and told; a late fire's
+// bracket reaches back to it.
+func TestWhereTheCalmRunFiredIsTold(t *testing.T) {
+	p := open(t, reports(t)["what-if"]+"#from=2026-12-27T04:00:00Z&to=2026-12-27T18:00:00Z", 1440, 900, theme("light"))
+	require.Contains(t, p.text(`document.getElementById('legend').textContent`), "fired here in the calm run")
+	box := plot(p)
+	p.do(chromedp.MouseClickXY(box.X+box.Width/2, box.Y+133)) // within the outage, in the first lane of a schedule
+	require.Contains(t, p.text(`document.getElementById('said').textContent`), "update_mirrors: 60 fired here in the calm run.")
+	p.picture("ghosts", false)
+}
+
 // What hampers a process, and jobs of no schedule, are drawn and told.
 func TestWhatHampersAProcessIsTold(t *testing.T) {
 	p := open(t, reports(t)["hostile"], 1440, 900, theme("light"))

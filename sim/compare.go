@@ -43,6 +43,18 @@ type ScheduleComparison struct {
 	Name          string
 	First, Second Tally
 	Changed       int64 // boundaries that had another fate in the second run, or fired at another time
+
+	// Elsewhere are the fires of the first run that came at another time in the
+	// second one, or never; but for boundaries that it skipped. Those at once are one.
+	Elsewhere []Fires
+}
+
+// Fires are so many, the first of them in true time, and how long each came after
+// the one before.
+type Fires struct {
+	First time.Time
+	Every time.Duration // 0 of a single one, and of those at once
+	Count int64
 }
 
 // Tally counts the fates of a schedule's boundaries, and the jobs that did not
@@ -116,13 +128,14 @@ func (c *comparer) compare() *Comparison {
 		} else {
 			was = &page{}
 		}
-		s.Changed = c.boundaries(was, p)
+		c.boundaries(was, p, &s)
 		r.Schedules = append(r.Schedules, s)
 	}
 	for i := range c.a.pages {
 		if p := &c.a.pages[i]; c.b.page(p.schedule.Name) == nil {
-			gone := page{schedule: p.schedule}
-			r.Schedules = append(r.Schedules, ScheduleComparison{Name: p.schedule.Name, First: p.tally, Changed: c.boundaries(p, &gone)})
+			s := ScheduleComparison{Name: p.schedule.Name, First: p.tally}
+			c.boundaries(p, &page{schedule: p.schedule}, &s)
+			r.Schedules = append(r.Schedules, s)
 		}
 	}
 	for i := range c.b.events {
@@ -168,9 +181,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// boundaries compares what became of a schedule's boundaries, and answers how
-// many are different.
-func (c *comparer) boundaries(was, is *page) (changed int64) {
+// boundaries compares what became of a schedule's boundaries, and enters how many
+// are different.
+func (c *comparer) boundaries(was, is *page, s *ScheduleComparison) {
 	slices.SortStableFunc(was.runs, func(a, b fateRun) int { return cmp.Compare(a.first, b.first) })
 	slices.SortStableFunc(is.runs, func(a, b fateRun) int { return cmp.Compare(a.first, b.first) })
 	a, b := cursor{runs: was.runs}, cursor{runs: is.runs}
@@ -178,16 +191,21 @@ func (c *comparer) boundaries(was, is *page) (changed int64) {
 		switch {
 		case !b.more() || a.more() && a.next() < b.next():
 			n := a.before(&b)
-			changed += n
-			c.gone(is, a.take(n))
+			old := a.take(n)
+			s.Changed += n
+			s.elsewhere(&old)
+			c.gone(is, old)
 		case !a.more() || b.next() < a.next():
 			n := b.before(&a)
-			changed += n
+			s.Changed += n
 			c.came(is, b.take(n))
 		default:
 			n := a.beside(&b)
 			if old, new := a.take(n), b.take(n); !old.like(&new) {
-				changed += n
+				s.Changed += n
+				if new.fate != Skipped {
+					s.elsewhere(&old)
+				}
 				c.came(is, new)
 			}
 		}
@@ -195,11 +213,36 @@ func (c *comparer) boundaries(was, is *page) (changed int64) {
 	for i := range is.again {
 		r := &is.again[i]
 		if !slices.ContainsFunc(was.again, func(o fateRun) bool { return o.first == r.first && o.count == r.count && o.like(r) }) {
-			changed += r.count
+			s.Changed += r.count
 			c.came(is, *r)
 		}
 	}
-	return changed
+}
+
+// elsewhere adds boundaries of the first run, if they fired.
+func (s *ScheduleComparison) elsewhere(r *fateRun) {
+	if r.fate == Skipped {
+		return
+	}
+	f := Fires{First: timeOf(r.firedAt(0)), Count: r.count}
+	if !r.atOnce() && r.count > 1 {
+		f.Every = time.Duration(r.every) * time.Millisecond
+	}
+	if n := len(s.Elsewhere); n > 0 && s.Elsewhere[n-1].extend(&f) {
+		return
+	}
+	s.Elsewhere = append(s.Elsewhere, f)
+}
+
+// extend adds fires behind f, if they go on with it.
+func (f *Fires) extend(o *Fires) bool {
+	every := o.First.Sub(f.First.Add(f.Every * time.Duration(f.Count-1)))
+	if every <= 0 || f.Count > 1 && every != f.Every || o.Count > 1 && every != o.Every {
+		return false
+	}
+	f.Every = every
+	f.Count += o.Count
+	return true
 }
 
 // came adds what became of boundaries.

@@ -338,3 +338,44 @@ func TestFaultsAreReadAlone(t *testing.T) {
 		require.Equal(t, err == nil, !strings.HasPrefix(want, "column"), text)
 	}
 }
+
+// The fires of the first run that the second one does not have at their time are
+// those of boundaries that came late, early or never.
+func TestCompareTellsWhichFiresCameElsewhere(t *testing.T) {
+	minute := func(m int) time.Time { return DefaultStart.Add(time.Duration(m) * time.Minute) }
+	late := Fault{Kind: FaultDown, At: 59*time.Minute + 30*time.Second, For: 10 * time.Minute}
+	for _, c := range []struct {
+		name   string
+		first  []Fault
+		second []Fault
+		change func(*Scenario)
+		fires  []Fires
+	}{
+		{name: "the same", first: []Fault{late}, second: []Fault{late}},
+		{name: "late", second: []Fault{late}, fires: []Fires{{minute(60), time.Minute, 10}}},
+		{name: "late alone", second: []Fault{{Kind: FaultDown, At: late.At, For: time.Minute}}, fires: []Fires{{minute(60), 0, 1}}},
+		{name: "skipped but one", second: []Fault{late}, change: policy(CatchUpLatest), fires: []Fires{{minute(69), 0, 1}}},
+		{
+			name:   "early",
+			second: []Fault{{Kind: FaultClockJump, At: late.At, For: 5 * time.Minute, By: 3 * time.Minute}},
+			fires:  []Fires{{minute(60), time.Minute, 8}},
+		},
+		{
+			name:   "never",
+			second: []Fault{{Kind: FaultEditRemove, At: 5*time.Hour + 30*time.Second, Schedule: "report"}},
+			fires:  []Fires{{minute(301), time.Minute, 60}},
+		},
+		{name: "late in the first", first: []Fault{late}, fires: []Fires{{minute(69).Add(30 * time.Second), 0, 10}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first, second := oneMinute(c.first...), oneMinute(c.second...)
+			if c.change != nil {
+				c.change(&first)
+				c.change(&second)
+			}
+			compared, err := Compare(first, second)
+			require.NoError(t, err)
+			require.Equal(t, c.fires, compared.Schedules[0].Elsewhere)
+		})
+	}
+}

@@ -137,6 +137,11 @@ type schedule struct {
 	Skips []skip    `json:"skips"`
 	Tries []attempt `json:"tries"`
 	Holds []hold    `json:"holds"`
+
+	// Ghosts are the fires of the run that is compared with, that this one has at
+	// another time or never: the first, how long each came after the one before,
+	// how many.
+	Ghosts [][3]int64 `json:"ghosts,omitempty"`
 }
 
 // onTime is a run of boundaries that fired on time: the first, the interval,

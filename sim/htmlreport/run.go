@@ -64,6 +64,7 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	d.Failures = r.ofFailures(result)
 	d.Against = ofComparison(compared)
 	d.Against.WhatIf = source.WhatIf != nil
+	r.haunt(d.Schedules, compared)
 	d.Merged = merge(d.Schedules, mostRows)
 	d.Verdict = judge(d, result)
 	if source.WhatIf != nil {
@@ -251,6 +252,20 @@ func (r *Recorder) leading() string {
 		text = count(int64(taken), "other process took over", "times another process took over") + "; " + text
 	}
 	return text
+}
+
+// haunt gives the schedules the fires of the first run of a comparison that came at
+// another time in the second.
+func (r *Recorder) haunt(schedules []schedule, c *sim.Comparison) {
+	for _, compared := range c.Schedules {
+		i := slices.IndexFunc(schedules, func(s schedule) bool { return s.Name == compared.Name })
+		if i < 0 { // which this run does not have
+			continue
+		}
+		for _, f := range compared.Elsewhere {
+			schedules[i].Ghosts = append(schedules[i].Ghosts, [3]int64{r.since(f.First), f.Every.Milliseconds(), f.Count})
+		}
+	}
 }
 
 func ofComparison(c *sim.Comparison) against {

@@ -38,6 +38,9 @@ func TestAWhatIfSaysWhatTheComparisonSays(t *testing.T) {
 	require.False(t, d.Against.Calm)
 	require.Contains(t, d.Against.Differences, difference{What: "fired late", First: 2, Second: 9, By: 30 * 60_000})
 	require.Contains(t, d.Against.Differences, difference{Schedule: "daily", What: "fired late", First: 0, Second: 1, By: 30 * 60_000})
+	const minute = 60_000
+	require.Equal(t, [][3]int64{{120 * minute, 5 * minute, 6}}, d.Schedules[0].Ghosts, "where they fired without the fault that was added, and do not with it")
+	require.Equal(t, [][3]int64{{120 * minute, 0, 1}}, d.Schedules[1].Ghosts)
 	require.Contains(t, d.Scenario, "2h..2h30m down")
 	require.Equal(t, "simulate what-if 'my file.sim' --fault 'down for=30m at=2h'", d.Commands[0])
 }

@@ -125,6 +125,14 @@ export function describer(run) {
         causes: [...chain(gap.cause), { t: gap.t, kind: gap.kind, lane: schedule.id, text: `${number(gap.count)} ${gap.kind}: ${reason}`, rule }],
       };
     },
+    ghost({ schedule, ghost }) {
+      const other = run.against.calm ? 'the calm run' : 'the run as it is', name = visible(schedule.name);
+      return {
+        t: ghost.first, kind: 'ghost', lane: schedule.id, title: ghost.count > 1 ? `${name}: ${number(ghost.count)} fired here in ${other}` : `${name} fired here in ${other}`,
+        when: between(ghost.first, ghost.last), sub: 'in this one at another time, or never',
+        span: around(ghost.first, ghost.last, schedule.every * 2), facts: [], causes: [],
+      };
+    },
     hold({ schedule, hold }) {
       return {
         t: hold.t, kind: 'held', lane: schedule.id, title: `${visible(schedule.name)}: its row was held`, when: when(at(hold.t)), sub: hold.reason,

@@ -128,6 +128,7 @@ function showLegend() {
   for (const s of run.schedules) {
     if (s.runs.length) has.add('fired');
     if (s.skips.length) has.add('skipped');
+    if (s.ghosts.length) has.add('ghost');
     for (const x of [...s.fires, ...s.tries, ...s.holds]) has.add(x.kind);
   }
   for (const p of run.processes) p.marks.forEach(m => has.add(m.kind));
@@ -138,7 +139,7 @@ function showLegend() {
   const away = run.processes.flatMap(p => p.away);
   if (run.merged) $('legend').before(h('p', { class: 'merged' }, `${number(run.merged.of)} marks are drawn as ${number(run.merged.rows)}: what happened within the same minutes is one mark with its count. The trace of the run has all.`));
   $('legend').append(
-    ...Object.keys(MARKS).filter(kind => has.has(kind)).map(kind => h('span', {}, kind === 'lease' ? h('i', { class: 'swatch leads' }) : markIcon(kind), MARKS[kind].say)),
+    ...Object.keys(MARKS).filter(kind => has.has(kind)).map(kind => h('span', {}, kind === 'lease' ? h('i', { class: 'swatch leads' }) : markIcon(kind), kind === 'ghost' && !run.against.calm ? 'fired here in the run as it is' : MARKS[kind].say)),
     has.has('fired') ? h('span', {}, line('M3 6H23', 26, 'fireline', 5), 'many, merged') : '',
     away.some(a => a.kind !== 'pause') ? h('span', {}, h('i', { class: 'swatch down' }), 'down') : '',
     away.some(a => a.kind === 'pause') ? h('span', {}, h('i', { class: 'swatch pause' }), 'paused') : '',

@@ -15,6 +15,7 @@ export const MARKS = {
   burst: { d: stack, fill: 'early', edge: 'fire', say: 'several early at once' },
   again: { d: circle(4.6) + circle(1.8), stroke: 'bad', width: 1.3, paper: true, say: 'fired again' },
   skipped: { d: circle(2.7), stroke: 'skip', width: 1.3, paper: true, say: 'skipped' },
+  ghost: { d: circle(3.4), stroke: 'fire', width: 1.2, dash: [2.3, 1.97], say: 'fired here in the calm run' },
   held: { d: `M-3.4,-3.4h6.8v6.8h-6.8Z${circle(0.8)}`, stroke: 'ink', width: 1.3, paper: true, say: 'row held' },
   failed: { d: cross(2.7), stroke: 'bad', width: 1.7, say: 'a try failed' },
   dead: { d: 'M0,-4.6L4.6,0L0,4.6L-4.6,0Z', fill: 'bad', say: 'job dead' },
@@ -35,7 +36,7 @@ export function markIcon(kind, size = 14) {
       d: m.d,
       fill: m.fill ? `var(--${m.fill})` : m.paper ? 'var(--surface)' : 'none',
       stroke: m.edge || m.stroke ? `var(--${m.edge || m.stroke})` : null,
-      'stroke-width': m.width || 0.9, 'stroke-linecap': 'round', 'stroke-linejoin': 'round',
+      'stroke-width': m.width || 0.9, 'stroke-dasharray': m.dash || null, 'stroke-linecap': 'round', 'stroke-linejoin': 'round',
     }));
 }
 
@@ -56,6 +57,7 @@ export function drawMark(c, kind, x, y, colours, scale = 1) {
   if (stroke) {
     c.strokeStyle = colours[stroke];
     c.lineWidth = m.width || 0.9;
+    if (m.dash) c.setLineDash(m.dash);
     c.stroke(path);
   }
   c.restore();

@@ -24,6 +24,7 @@ function readSchedule(s, index) {
   }));
   s.tries = s.tries.map(([t, kind, attempt, boundary, count], i) => ({ kind, t, attempt, boundary, count, key: `${s.id}/try/${i}` }));
   s.holds = s.holds.map(([t, reason, cause], i) => ({ kind: 'held', t, reason, cause, key: `${s.id}/held/${i}` }));
+  s.ghosts = (s.ghosts || []).map(([first, step, count], i) => ({ kind: 'ghost', first, step, count, last: first + step * (count - 1), key: `${s.id}/ghost/${i}` })).sort((a, b) => a.first - b.first);
   s.fires = group(s.fires.map(([first, step, count, t, kind, process, term, cause, since], i) => ({
     kind, first, step, count, last: first + step * (count - 1), t, process, term, cause, since, key: `${s.id}/fire/${i}`,
   })));

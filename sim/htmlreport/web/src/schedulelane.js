@@ -25,10 +25,12 @@ export function drawSchedule(view, lane) {
     const x = view.axis.x(hold.t);
     if (x > view.left && x < view.right) marks.push({ x, kind: 'held', count: 1, hold });
   }
+  const groups = clusters(marks);
+  drawGhosts(view, lane, groups);
   drawLines(view, lane, lines);
   for (const it of on) (it.gap ? drawGap : drawSpread)(view, lane, it);
   for (const fire of s.fires) drawBracket(view, lane, fire);
-  for (const cluster of clusters(marks)) drawCluster(view, lane, cluster);
+  for (const cluster of groups) drawCluster(view, lane, cluster);
   drawTries(view, lane);
 }
 
@@ -50,10 +52,11 @@ function layFire(view, fire, marks, on) {
   }
 }
 
-// within are the indexes of the boundaries of a run from one instant to another.
-const within = (run, from, to) => [
+// within are the indexes of the boundaries of a run from one instant to another;
+// those of a run without a step are one.
+const within = (run, from, to) => (run.step ? [
   Math.max(0, Math.ceil((from - run.first) / run.step)), Math.min(run.count - 1, Math.floor((to - run.first) / run.step)),
-];
+] : [0, run.first >= from && run.first <= to ? 0 : -1]);
 
 function layRun(view, lane, run, piece, from, to, lines) {
   const [a, b] = within(run, from, to), { c, colours, axis } = view, y = lane.middle;
@@ -158,26 +161,49 @@ function drawBracket(view, lane, fire) {
   c.restore();
 }
 
-// drawDue shows where the boundaries were due that were caught up: an amber
-// thread, or rings once there is room.
-function drawDue(view, lane, fire) {
+// drawGhosts shows where the other run fired, and this one did not: a dotted line,
+// or dotted rings once there is room and no other mark is there.
+function drawGhosts(view, lane, groups) {
   const { c, colours, axis } = view, y = lane.middle;
-  const apart = (axis.x(fire.last) - axis.x(fire.first)) / (fire.count - 1);
+  const from = axis.time(view.left - 12), to = axis.time(view.right + 12);
+  let right = -99, next = 0;
+  const ring = x => {
+    while (groups[next]?.to < x - NEAR) next++;
+    if (x - right < NEAR / 2 || groups[next]?.from < x + NEAR) return;
+    drawMark(c, 'ghost', x, y, colours);
+    right = x;
+  };
+  const lines = new Path2D();
+  for (const ghost of lane.schedule.ghosts) {
+    if (ghost.last < from || ghost.first > to) continue;
+    for (const piece of axis.pieces) {
+      const [a, b] = within(ghost, Math.max(piece.from, from), Math.min(piece.to, to));
+      if (a > b) continue;
+      const x = i => axis.x(ghost.first + i * ghost.step);
+      if (!ghost.step || (ghost.step * piece.perMS >= NEAR && !piece.folded)) {
+        for (let i = a; i <= b; i++) ring(x(i));
+      } else {
+        lines.moveTo(x(a), y);
+        lines.lineTo(x(b), y);
+      }
+    }
+    view.hit(lane, axis.x(ghost.first) - 3, axis.x(ghost.last) + 3, { type: 'ghost', schedule: lane.schedule, ghost, key: ghost.key }, -1);
+  }
+  c.save();
+  c.strokeStyle = colours.fire;
+  c.lineWidth = 2;
+  c.lineCap = 'round';
+  c.setLineDash([0.01, 4.5]);
+  c.stroke(lines);
+  c.restore();
+}
+
+// drawDue ticks the boundaries that were caught up, once there is room.
+function drawDue(view, lane, fire) {
+  const { c, colours, axis } = view, [a, b] = within(fire, axis.time(view.left), axis.time(view.right));
+  if ((axis.x(fire.last) - axis.x(fire.first)) / (fire.count - 1) < NEAR) return;
   c.fillStyle = colours.late;
-  if (apart < NEAR) {
-    const a = Math.max(axis.x(fire.first), -20), b = Math.min(axis.x(fire.last), view.width + 20);
-    if (b > a) c.fillRect(a, y - 1, Math.max(2, b - a), 2.2);
-    return;
-  }
-  c.strokeStyle = colours.late;
-  c.lineWidth = 1.2;
-  c.fillStyle = colours.surface;
-  for (let i = 0; i < fire.count; i++) {
-    c.beginPath();
-    c.arc(axis.x(fire.first + i * fire.step), y, 2.2, 0, 2 * Math.PI);
-    c.fill();
-    c.stroke();
-  }
+  for (let i = a; i <= b; i++) c.fillRect(Math.round(axis.x(fire.first + i * fire.step)), lane.middle + 5, 1, 4);
 }
 
 // clusters merges marks that are too near to tell apart.
