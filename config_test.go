@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ func TestConfigDefaults(t *testing.T) {
 	require.NoError(t, err)
 	c := e.Config()
 	require.NotNil(t, c.Clock)
-	require.WithinDuration(t, time.Now(), c.Clock.Now(), time.Minute)
+	synctest.Test(t, func(t *testing.T) { require.Equal(t, time.Now(), c.Clock.Now()) })
 	require.NotZero(t, c.Seed)
 	require.NotEmpty(t, c.Owner)
 	c.Clock, c.Seed, c.Owner = nil, 0, ""
