@@ -449,6 +449,8 @@ func TestAViolationIsShownWithItsCauses(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS(".problem button")))
 	require.Contains(t, p.text(`document.getElementById('said').textContent`), "Broken: fence")
 	require.Contains(t, p.text(`document.querySelector('.chain').textContent`), "Process 1 stood still")
+	require.Equal(t, 3., ask[float64](p, `document.querySelectorAll('.sides li').length`), "both leases, and the tick of who led no more")
+	require.Contains(t, p.text(`document.querySelector('.problem pre').textContent`), "pause runner=1", "the least scenario")
 	p.picture("violation-causes", false)
 }
 

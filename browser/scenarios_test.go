@@ -86,7 +86,12 @@ func reports(t *testing.T) map[string]string {
 	s.Store = func(now func() store.Instant, limits store.Limits) store.Store {
 		return &unfenced{Store: storetest.NewNaive(now, limits)}
 	}
-	require.Equal(t, sim.Safety, write("violation", s, htmlreport.Source{File: "paused-leader.sim", Text: text}).Verdict)
+	so, err := sim.Shrink(s, sim.Shrinking{Runs: 200})
+	require.NoError(t, err)
+	require.Equal(t, sim.Safety, write("violation", s, htmlreport.Source{
+		File: "paused-leader.sim", Text: text,
+		Shrunk: htmlreport.Shrunk{Text: so.Scenario.String(), Says: "shrunk from 1 fault, 2 schedules, 2h to 1 fault, 1 schedule, 13m in 70 runs", File: "smaller.sim"},
+	}).Verdict)
 	h := sim.Scenario{Engine: sim.Engine{Runners: 3, StandBy: true}, For: 4 * time.Hour, Faults: []sim.Fault{
 		{Kind: sim.FaultDown, At: 30 * time.Minute, For: 90 * time.Minute},
 		{Kind: sim.FaultClockDrift, At: 3 * time.Hour, For: 10 * time.Minute, Drift: 100_000},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tickonce/tickonce/sim"
+	"github.com/tickonce/tickonce/sim/htmlreport"
 )
 
 func newShrink() *cobra.Command {
@@ -34,6 +35,9 @@ With --keep the scenario is shrunk while it meets something, which is written as
 in a line expect: --keep sometimes:two-leaders finds the smallest scenario that
 still reaches this coverage mark.
 
+With --report the run of FILE is written as a page for a browser, with the shrunk
+scenario beside the rule that was broken.
+
 With --guest a program of your own runs the jobs; see simulate run --help. What is
 printed fails with that program, and is replayed with it.
 
@@ -45,7 +49,8 @@ Exit codes:
   1  usage, bad input, or nothing to keep
   4  nondeterministic: the same scenario came to something else`,
 		Example: `  simulate shrink --seed 7 --keep sometimes:two-leaders examples/scenarios/interleavings.sim
-  simulate shrink failing.sim -o smaller.sim`,
+  simulate shrink failing.sim -o smaller.sim
+  simulate shrink failing.sim -o smaller.sim --report failing.html`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +66,7 @@ Exit codes:
 	cmd.Flags().Var(&c.runs, "runs", "how many runs it may take")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the scenario to this `FILE`, and what was done to standard output")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
+	addReport(cmd, &c.html)
 	completeExt(cmd, "output", "sim")
 	completeText(cmd, "keep", sim.Scenario.CompleteExpect)
 	completeNothing(cmd, "seed", "runs")
@@ -74,11 +80,12 @@ type shrinkCommand struct {
 	runs           runs
 	output         string
 	json           bool
+	html           string // where to, or ""
 	stdout, stderr io.Writer
 }
 
 func (c *shrinkCommand) run(ctx context.Context, path string) error {
-	s, _, err := c.scenario(path)
+	s, text, err := c.scenario(path)
 	if err != nil {
 		return err
 	}
@@ -99,6 +106,11 @@ func (c *shrinkCommand) run(ctx context.Context, path string) error {
 	done := shrunk{so, s, path, c.guests}
 	if c.output != "" {
 		if err := writeFile(c.output, done.text()); err != nil {
+			return err
+		}
+	}
+	if c.html != "" {
+		if err := c.writeHTML(&done, text); err != nil {
 			return err
 		}
 	}
@@ -132,6 +144,22 @@ func (c *shrinkCommand) shrink(ctx context.Context, s sim.Scenario) (*sim.Shrunk
 		bar.show(int64(so.Runs), size(&so.Scenario))
 		return ctx.Err() == nil
 	}})
+}
+
+// writeHTML writes the report of the scenario as it was, with the shrunk one in it.
+func (c *shrinkCommand) writeHTML(done *shrunk, text string) error {
+	recorder := htmlreport.NewRecorder(done.before)
+	result, err := sim.Watch(done.before, recorder.Tell)
+	if err != nil {
+		return err
+	}
+	if c.swarm.given {
+		text = "" // which did not run
+	}
+	return writePage(c.html, recorder, result, htmlreport.Source{
+		File: done.file, Text: withoutOutcome(&done.before, text),
+		Shrunk: htmlreport.Shrunk{Text: textOf(done.Scenario), Says: done.summary(), File: c.output},
+	})
 }
 
 // size is how large a scenario is.

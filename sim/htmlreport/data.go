@@ -34,6 +34,7 @@ type run struct {
 	Merged    *merged    `json:"merged"`
 	Commands  []string   `json:"commands"`
 	Shrink    string     `json:"shrink"` // the command, where a rule was broken
+	Shrunk    *shrunk    `json:"shrunk"` // or what it came to
 	Scenario  string     `json:"scenario"`
 }
 
@@ -265,7 +266,15 @@ type failure struct {
 	Title     string `json:"title"`
 	Says      string `json:"says"` // the rule that was broken
 	Detail    string `json:"detail"`
+	Sides     []line `json:"sides"` // what contradicts each other
 	Cause     int    `json:"cause"`
+}
+
+// shrunk is a scenario that is less and fails alike.
+type shrunk struct {
+	Text     string   `json:"text"`
+	Says     string   `json:"says"`
+	Commands []string `json:"commands"`
 }
 
 // merged says how many marks stand for how many, where they were too many.

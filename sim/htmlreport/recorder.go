@@ -20,6 +20,7 @@ type Recorder struct {
 	jobs      jobs
 	faults    []extent
 	causes    causes
+	conflicts conflicts
 	failures  []int // the entry of each
 	last      int64 // instant
 }
@@ -57,7 +58,7 @@ func NewRecorder(s sim.Scenario) *Recorder {
 	for _, q := range s.Schedules {
 		r.schedules[q.Name] = &schedule{Name: q.Name}
 	}
-	r.causes = newCauses(r)
+	r.causes, r.conflicts = newCauses(r), newConflicts(r)
 	return r
 }
 
@@ -81,6 +82,7 @@ func (r *Recorder) lane(number int) int {
 func (r *Recorder) Tell(e *sim.Event) {
 	r.last = r.since(e.At)
 	r.causes.note(e)
+	r.conflicts.tell(e)
 	r.jobs.tell(e, r.last, r.schedules[e.Schedule], r.since(e.Boundary))
 	switch e.Kind {
 	case sim.EventFaultBegan:

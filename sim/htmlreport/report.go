@@ -42,6 +42,16 @@ type Source struct {
 	// which the page's first sentence then tells. Nil: with the calm run, below.
 	WhatIf *sim.Comparison
 	Faults []string // that the what-if added to those of the file
+
+	Shrunk Shrunk // the run's scenario made small; zero: it was not
+}
+
+// Shrunk is a scenario that is less and comes to the same, to be shown with what
+// was broken.
+type Shrunk struct {
+	Text string // "": there is none
+	Says string // how it was come by
+	File string // where it is; "": in none
 }
 
 // Write writes the page of the run of which the recorder was told everything,

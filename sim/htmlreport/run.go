@@ -70,7 +70,10 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	if source.WhatIf != nil {
 		d.Verdict.ofWhatIf(compared, d)
 	}
-	if len(result.Failures) > 0 {
+	switch {
+	case source.Shrunk.Text != "":
+		d.Shrunk = ofShrunk(source.Shrunk)
+	case len(result.Failures) > 0:
 		d.Shrink = shrinking(source, result.Seed)
 	}
 	d.Log = r.causes.log
@@ -135,7 +138,15 @@ func shrinking(source Source, seed uint64) string {
 	if source.Text == "" || source.WhatIf != nil {
 		return ""
 	}
-	return fmt.Sprintf("simulate shrink --seed %d %s", seed, quoted(source.File))
+	return fmt.Sprintf("simulate shrink --seed %d --report report.html %s", seed, quoted(source.File))
+}
+
+func ofShrunk(s Shrunk) *shrunk {
+	d := &shrunk{Text: s.Text, Says: s.Says, Commands: []string{}}
+	if s.File != "" {
+		d.Commands = append(d.Commands, "simulate run "+quoted(s.File), "simulate trace "+quoted(s.File))
+	}
+	return d
 }
 
 // quoted is a text as one word of a shell.
@@ -195,7 +206,7 @@ func (r *Recorder) ofFailures(result *sim.Result) []failure {
 	for i, f := range result.Failures {
 		d := failure{
 			Key: fmt.Sprintf("violation-%d", i+1), T: r.since(f.At), Invariant: f.Invariant, Schedule: f.Schedule, Detail: f.Detail, Cause: -1,
-			Word: word(f.Invariant), Title: "Broken: " + word(f.Invariant),
+			Word: word(f.Invariant), Title: "Broken: " + word(f.Invariant), Sides: []line{},
 		}
 		if f.Schedule != "" {
 			d.Title += ", by " + f.Schedule
@@ -206,7 +217,7 @@ func (r *Recorder) ofFailures(result *sim.Result) []failure {
 			}
 		}
 		if i < len(r.failures) {
-			d.Cause = r.failures[i]
+			d.Cause, d.Sides = r.failures[i], r.conflicts.sides[i]
 			for at := d.Cause; at >= 0 && d.Lane == ""; at = r.causes.log[at].Cause {
 				d.Lane = r.causes.log[at].Lane
 			}

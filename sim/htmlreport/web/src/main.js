@@ -1,6 +1,6 @@
 import { $, h, lines, name, svg, visible } from './dom.js';
 import { describer } from './describe.js';
-import { ON_TIME, duration, number, plural, span, when } from './format.js';
+import { ON_TIME, duration, exact, number, plural, span, when } from './format.js';
 import { MARKS, markIcon } from './marks.js';
 import { read } from './model.js';
 import { showMultiples } from './multiples.js';
@@ -50,16 +50,35 @@ function showFigures() {
 }
 
 function showProblems() {
-  const problems = [...run.failures.slice(0, 5).map(f => h('article', { class: 'problem' },
-    h('header', {}, markIcon('violation', 20), h('div', {}, h('h2', {}, f.title), h('p', {}, `It says: ${f.says}.`)),
-      h('button', { class: 'button', type: 'button', onclick: () => goTo({ type: 'failure', failure: f, key: f.key }) }, 'Show on the timeline')),
-    h('p', { class: 'what' }, `${span(run.at(f.t), run.at(f.t))}: ${visible(f.detail)}`),
-    f.cause < 0 || run.log[f.cause].cause < 0 ? null : [h('h3', {}, 'What led to it'), chain(run, describe({ type: 'failure', failure: f }).causes.slice(0, -1), false)])),
-  ...(run.failures.length > 5 ? [h('p', { class: 'note' }, `and ${number(run.failures.length - 5)} more; all are on the timeline`)] : []),
-  ...(run.unmet.length ? [h('article', { class: 'problem' }, h('header', {}, h('div', {}, h('h2', {}, 'Not as expected'))), h('ul', {}, run.unmet.map(text => h('li', {}, visible(text)))))] : [])];
-  if (run.failures.length && run.shrink) problems.splice(Math.min(run.failures.length, 5), 0, h('p', { class: 'note' }, 'The least scenario in which this happens: ', command(run.shrink)));
+  const most = 5, shrunk = showShrunk();
+  const problems = run.failures.slice(0, most).map((f, i) => problem(f, i === 0 ? shrunk : null));
+  if (run.failures.length > most) problems.push(h('p', { class: 'note' }, `and ${number(run.failures.length - most)} more; all are on the timeline`));
+  if (!run.failures.length && shrunk) problems.push(h('article', { class: 'kept' }, shrunk));
+  if (run.shrink) problems.push(h('p', { class: 'note' }, 'The least scenario in which this happens: ', command(run.shrink)));
+  if (run.unmet.length) problems.push(h('article', { class: 'problem' }, h('header', {}, h('div', {}, h('h2', {}, 'Not as expected'))), h('ul', {}, run.unmet.map(text => h('li', {}, visible(text))))));
   $('problems').append(...problems);
   $('problems').hidden = !problems.length;
+}
+
+// problem is a rule that was broken: what it says, what contradicts it and what
+// led to it, beside the least scenario in which it happens.
+function problem(f, shrunk) {
+  const { causes } = describe({ type: 'failure', failure: f }), led = causes.length > 1;
+  const side = (line, i) => h('li', {}, h('h3', {}, ['First', 'Then', 'And yet'][i] || 'Then'), h('time', { class: 'number' }, exact(run.at(line.t))), visible(line.text), rule(line));
+  return h('article', { class: 'problem' },
+    h('header', {}, markIcon('violation', 20), h('div', {}, h('h2', {}, `This did not hold: ${f.says || f.invariant}.`), h('p', {}, `Check ${f.invariant}${f.schedule ? ', of ' : ''}`, f.schedule && name(f.schedule))),
+      h('button', { class: 'button', type: 'button', onclick: () => goTo({ type: 'failure', failure: f, key: f.key }) }, 'Show on the timeline')),
+    h('p', { class: 'what' }, `${when(run.at(f.t))}: ${visible(f.detail)}`),
+    h('div', { class: shrunk ? 'evidence beside' : 'evidence' }, h('div', {},
+      f.sides.length ? h('ol', { class: 'sides' }, f.sides.map(side)) : null,
+      led ? [h('h3', {}, 'What led to it'), chain(run, causes.slice(0, -1), false)] : null), shrunk));
+}
+
+function showShrunk() {
+  const { shrunk } = run;
+  if (!shrunk) return null;
+  return h('div', {}, h('h3', {}, run.failures.length || run.unmet.length ? 'The least scenario in which it happens' : 'The least scenario that comes to it'), shrunk.says ? h('p', {}, visible(shrunk.says)) : null,
+    h('pre', { tabindex: 0 }, h('code', {}, lines(shrunk.text))), h('ul', { class: 'commands' }, shrunk.commands.map(text => h('li', {}, command(text)))));
 }
 
 const rule = line => (line.rule ? [' ', h('span', { class: 'rule' }, line.rule)] : null);
