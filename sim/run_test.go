@@ -48,7 +48,7 @@ func TestRecordedOutcomes(t *testing.T) {
 // TestI12RunsAreEqual: a run owns nothing, so neither a run before it nor
 // its own repetition changes it.
 func TestI12RunsAreEqual(t *testing.T) {
-	const seeds = 20
+	const seeds = 10
 	var forth, back [seeds]string
 	outcome := func(seed int) string {
 		r, err := Run(drawScenario(uint64(seed)))
