@@ -26,7 +26,7 @@ func (w *world) sendLater(of *worker) bool {
 	for _, i := range w.ackFaults {
 		f := &w.scenario.Faults[i]
 		duplicate, lost := f.Kind == FaultDuplicateAck, f.Kind == FaultLostAck
-		if late && !duplicate || !f.concerns(of.job) || f.Chance != 0 && !w.draws.ackFault.happens(f.Chance) {
+		if late && !duplicate || !f.concerns(of.job, of.queue) || f.Chance != 0 && !w.draws.ackFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++

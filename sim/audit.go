@@ -40,10 +40,10 @@ func (t *truth) auditQueue(q *trueQueue) (rows int64) {
 	counted.NextClaimAt = 0
 	has := t.queueRow(q.row.Name)
 	if has != counted {
-		t.w.fail(conservation, "", fmt.Sprintf("queue %q counts %+v, its calls come to %+v", q.row.Name, has, counted))
+		t.w.fail(conservation, "", fmt.Sprintf("queue %q counts %+v, its calls come to %+v", q.name, has, counted))
 	}
 	if sum := has.Pending + has.Claimed + has.Dead + has.Done + has.Cancelled + has.Requeued + has.Purged; sum != has.Enqueued {
-		t.w.fail(conservation, "", fmt.Sprintf("queue %q: %d enqueued, %d accounted for", q.row.Name, has.Enqueued, sum))
+		t.w.fail(conservation, "", fmt.Sprintf("queue %q: %d enqueued, %d accounted for", q.name, has.Enqueued, sum))
 	}
 	var pending, claimed, dead int64
 	t.eachJob(q, func(row *store.Job) {
@@ -66,7 +66,7 @@ func (t *truth) auditQueue(q *trueQueue) (rows int64) {
 	})
 	if pending != q.row.Pending || claimed != q.row.Claimed || dead != q.row.Dead {
 		t.w.fail(oneState, "", fmt.Sprintf("queue %q keeps %d pending, %d claimed and %d dead jobs, there should be %d, %d and %d",
-			q.row.Name, pending, claimed, dead, q.row.Pending, q.row.Claimed, q.row.Dead))
+			q.name, pending, claimed, dead, q.row.Pending, q.row.Claimed, q.row.Dead))
 	}
 	return rows
 }

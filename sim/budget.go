@@ -9,9 +9,10 @@ const (
 // The sizes of what a run may have very many of, about, with the places in
 // indexes and in the model.
 const (
-	jobBytes   = 512 // without the payload
-	eventBytes = 48
-	turnBytes  = 32
+	jobBytes       = 512 // without the payload
+	eventBytes     = 48
+	turnBytes      = 32
+	deliveredBytes = 32 // of an entry that came through
 )
 
 // memory is about how many bytes the run keeps: of jobs, which pile up where

@@ -32,6 +32,7 @@ const (
 	anEnding
 	anExtension
 	aSecondAck
+	aDelivery
 	anAcquisition
 	aRenewal
 	aRelease
@@ -77,6 +78,7 @@ var checkedAt = [occasions][]invariant{
 	anEnding:          {rightEnding, attemptsHeld},
 	anExtension:       {staleToken},
 	aSecondAck:        {staleToken},
+	aDelivery:         {oneDelivery},
 	anAcquisition:     {oneLease, termsRise, keepsLease},
 	aRenewal:          {oneLease, keepsLease},
 	aRelease:          {oneLease},

@@ -17,7 +17,7 @@ func (s Scenario) CompleteFault(text string) []string {
 	var list []string
 	for i, words := range faultWords {
 		if strings.HasPrefix(text, head+words+" ") {
-			list := s.completeKeys(text, keysOf(FaultDown+FaultKind(i)))
+			list := s.completeKeys(text, FaultDown+FaultKind(i))
 			if begun, _ := lastWord(text); head == "" && !strings.Contains(begun, " at=") && !strings.Contains(begun, " during=") {
 				list = append(list, beginning([]string{begun + "at=", begun + "during="}, text)...)
 			}
@@ -70,16 +70,16 @@ func (s Scenario) CompleteExpect(text string) []string {
 }
 
 // completeKeys completes a last word that is a key, or a key with its value.
-func (s Scenario) completeKeys(text string, keys []key[Fault]) []string {
+func (s Scenario) completeKeys(text string, kind FaultKind) []string {
 	begun, last := lastWord(text)
 	name, _, valued := strings.Cut(last, "=")
 	var list []string
-	for _, k := range keys {
+	for _, k := range keysOf(kind) {
 		switch {
 		case !valued && !strings.Contains(begun, " "+k.name+"="):
 			list = append(list, begun+k.name+"=")
 		case valued && name == k.name:
-			for _, choice := range s.choices(k) {
+			for _, choice := range s.choices(kind, k) {
 				list = append(list, begun+k.name+"="+choice)
 			}
 		}
@@ -87,21 +87,23 @@ func (s Scenario) completeKeys(text string, keys []key[Fault]) []string {
 	return beginning(list, text)
 }
 
-// choices lists what the key may have, if that can be listed.
-func (s Scenario) choices(k key[Fault]) (list []string) {
+// choices lists what the key of a fault may have, if that can be listed.
+func (s Scenario) choices(kind FaultKind, k key[Fault]) (list []string) {
 	switch k.name {
 	case "schedule":
-		for i := range s.Schedules {
-			list = append(list, quote(s.Schedules[i].Name))
-		}
-	case "queue":
-		for i := range s.Schedules {
-			list = append(list, quote(s.Schedules[i].Queue))
+		list = s.names(scheduleOf)
+	case "queue", "into":
+		list = s.names(queueOf)
+		if kind.meetsOutboxes() {
+			list = append(list, s.outboxNames()...)
 		}
 	default:
 		if v, ok := k.of(&Fault{}).(interface{ choices() []string }); ok {
-			list = v.choices()
+			return v.choices()
 		}
+	}
+	for i := range list {
+		list[i] = quote(list[i])
 	}
 	return list
 }

@@ -54,6 +54,10 @@ const (
 	journalFailed
 	tornTail
 	enqueueRefused
+	entryRolledBack
+	deliveredAgain
+	deliveryPanicked
+	lateDeliveryRefused
 	clockBackOverBoundary
 	rearmed
 	restoreLostTail
@@ -106,6 +110,10 @@ var catalogue = [marks]struct{ id, about string }{
 	journalFailed:         {"journal-failed", "a call failed because its record could not be kept"},
 	tornTail:              {"torn-tail", "the store opened without a record that was torn at the end of its journal"},
 	enqueueRefused:        {"enqueue-refused", "a queue had no room for jobs of no schedule"},
+	entryRolledBack:       {"entry-rolled-back", "an entry of an outbox was not written, since its transaction was refused or rolled back"},
+	deliveredAgain:        {"delivered-again", "an entry of an outbox came through a second time, since it was not settled the first time"},
+	deliveryPanicked:      {"delivery-panicked", "a delivery panicked, and its outbox settled the entry as failed"},
+	lateDeliveryRefused:   {"late-delivery-refused", "an outbox's call could not settle the entry that it had delivered, since the claim was lost"},
 	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},
 	rearmed:               {"rearmed", "a schedule began anew because a wrong clock had set its cursor"},
 	restoreLostTail:       {"restore-lost-tail", "a restart forgot fires that had happened"},

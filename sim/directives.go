@@ -68,15 +68,45 @@ func (p *parser) queue(l *line) {
 	p.described[q.Name] = true
 	p.scenario.Queues = append(p.scenario.Queues, q)
 	p.later(l, func() {
-		before := p.atWork
-		if p.atWork += q.Workers * p.runners; before <= MaxAtWork && p.atWork > MaxAtWork {
-			p.refuse(l, 1, &refusal{
-				found:   fmt.Sprintf("with this queue's %d in each of %d processes %d workers", q.Workers, p.runners, p.atWork),
-				allowed: fmt.Sprintf("at most %d in a scenario", MaxAtWork),
-			})
-		}
+		p.employ(l, q.Workers, "queue")
 		if !p.queues[q.Name] {
 			p.refuseName(l, w, "the queue of a schedule", queueOf)
+		}
+	})
+}
+
+// employ counts the workers that the line of a queue, or of an outbox, has in each
+// process.
+func (p *parser) employ(l *line, workers int, of string) {
+	before := p.atWork
+	if p.atWork += workers * p.runners; before <= MaxAtWork && p.atWork > MaxAtWork {
+		p.refuse(l, 1, &refusal{
+			found:   fmt.Sprintf("with this %s's %d in each of %d processes %d workers", of, workers, p.runners, p.atWork),
+			allowed: fmt.Sprintf("at most %d in a scenario", MaxAtWork),
+		})
+	}
+}
+
+func (p *parser) outbox(l *line) {
+	if !p.limit(l, len(p.scenario.Outboxes), MaxQueues, "outboxes") {
+		return
+	}
+	var o Outbox
+	w, ok := p.argument(l, 1, "the name of an outbox", nameValue{"outbox name", &o.Name})
+	if !ok {
+		return
+	}
+	parseKeys(p, l, l.words[2:], &o, outboxKeys)
+	p.need(l, "workers")
+	if p.outboxes[o.Name] {
+		p.refuse(l, w.column, &refusal{found: "a second outbox " + shown(o.Name), allowed: "one line for an outbox"})
+	}
+	p.outboxes[o.Name] = true
+	p.scenario.Outboxes = append(p.scenario.Outboxes, o)
+	p.later(l, func() {
+		p.employ(l, o.Workers, "outbox")
+		if p.queues[o.Name] {
+			p.refuseText(l, w, refuse(w.text, "a name that is not that of a queue"))
 		}
 	})
 }
@@ -100,6 +130,11 @@ func (p *parser) schedule(l *line) {
 	}
 	p.schedules[s.Name], p.queues[s.Queue] = true, true
 	p.scenario.Schedules = append(p.scenario.Schedules, s)
+	p.later(l, func() {
+		if w, ok := l.at("outbox"); ok && !p.outboxes[s.Outbox] {
+			p.refuseOutbox(l, w)
+		}
+	})
 }
 
 func (p *parser) at(l *line) {
@@ -189,19 +224,59 @@ func (p *parser) swarm(l *line) {
 func scheduleOf(s *Schedule) string { return s.Name }
 func queueOf(s *Schedule) string    { return s.Queue }
 
+// names lists what the schedules are called, or their queues, each once.
+func (s *Scenario) names(of func(*Schedule) string) (names []string) {
+	listed := map[string]bool{}
+	for i := range s.Schedules {
+		if n := of(&s.Schedules[i]); !listed[n] {
+			names = append(names, n)
+			listed[n] = true
+		}
+	}
+	return names
+}
+
+func (s *Scenario) outboxNames() (names []string) {
+	for i := range s.Outboxes {
+		names = append(names, s.Outboxes[i].Name)
+	}
+	return names
+}
+
 // refuseName refuses a name that no schedule has.
 func (p *parser) refuseName(l *line, w word, what string, of func(*Schedule) string) {
+	p.refuseUnknown(l, w, what, func() []string { return p.scenario.names(of) })
+}
+
+// refuseQueue refuses a name that neither a queue nor an outbox has.
+func (p *parser) refuseQueue(l *line, w word) {
+	what := "the queue of a schedule"
+	if len(p.outboxes) > 0 {
+		what += ", or an outbox"
+	}
+	p.refuseUnknown(l, w, what, func() []string { return append(p.scenario.names(queueOf), p.scenario.outboxNames()...) })
+}
+
+// meetsOutboxes reports whether the queue of a fault of the kind may be an outbox,
+// which has no acks that could be late or lost: its call makes them.
+func (k FaultKind) meetsOutboxes() bool {
+	return k != FaultLateAck && k != FaultDuplicateAck && k != FaultLostAck && k != FaultEditChange
+}
+
+// refuseOutbox refuses a name that no outbox has.
+func (p *parser) refuseOutbox(l *line, w word) {
+	if len(p.outboxes) == 0 {
+		p.refuseText(l, w, refuse(w.text, "an outbox, which needs a line: outbox NAME workers=N"))
+		return
+	}
+	p.refuseUnknown(l, w, "an outbox", p.scenario.outboxNames)
+}
+
+// refuseUnknown refuses a name that is none of those.
+func (p *parser) refuseUnknown(l *line, w word, what string, names func() []string) {
 	var r refusal
 	if p.passes[1].count < MaxMistakes { // or it is only counted
-		var known []string
-		listed := map[string]bool{}
-		for i := range p.scenario.Schedules {
-			if n := of(&p.scenario.Schedules[i]); !listed[n] {
-				known = append(known, n)
-				listed[n] = true
-			}
-		}
-		r = *unknown(w.text, known)
+		r = *unknown(w.text, names())
 		r.allowed = what + ": " + r.allowed
 	}
 	p.refuseText(l, w, &r)
@@ -220,7 +295,15 @@ func (p *parser) checkFault(l *line, f *Fault) {
 		p.refuseName(l, w, "another schedule", scheduleOf)
 	}
 	if w, ok := l.at("queue"); ok && !p.queues[f.Queue] {
-		p.refuseName(l, w, "the queue of a schedule", queueOf)
+		switch {
+		case !f.Kind.meetsOutboxes():
+			p.refuseName(l, w, "the queue of a schedule", queueOf)
+		case !p.outboxes[f.Queue]:
+			p.refuseQueue(l, w)
+		}
+	}
+	if w, ok := l.at("into"); ok && !p.queues[f.Into] && !p.outboxes[f.Into] {
+		p.refuseQueue(l, w)
 	}
 	if (f.Kind == FaultCrash || f.Kind == FaultRestartStorm) && (f.Runner == 0) == (f.Restart == 0) {
 		r := refusal{found: "neither restart= nor runner="}

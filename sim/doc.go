@@ -80,7 +80,7 @@
 // the clock of its process, and with randomness of the run's seed. Crashes, pauses
 // and lost claims come to it in its sleeps. A panic that [Call.Panic] does not make
 // is the verdict handler-crash, with its place. [Call.Enqueue] puts more work into a
-// queue.
+// queue, [Call.EnqueueOutbox] an entry into an outbox.
 //
 // Package sim/guest has whole programs as handlers, compiled to WebAssembly, as has
 // the command with simulate run --guest report=report.wasm.
@@ -120,19 +120,29 @@
 // The lines of what runs:
 //
 //	queue     NAME workers=N
+//	outbox    NAME workers=N deliver=H attempts=N heartbeat=D
 //	schedule  NAME every=SPEC queue=NAME catch-up=all|latest|grace|none
 //	          anchor=T handler=H priority=N expires=D visibility=D attempts=N
-//	          backoff=D heartbeat=D payload=TEXT
+//	          backoff=D heartbeat=D payload=TEXT outbox=NAME
 //
 // where every=5m stands for the spec "@every 5m", and H is ok, ok:D, ok:D..D,
 // fail, fail:P, fail:P:D..D, panic, panic:P, panic:P:D..D or slow, which takes
 // twice the claim's visibility. When a handler panics, its worker goes on and
 // nobody settles the claim.
 //
+// An outbox has entries, which its workers deliver, as deliver= says. A handler of a
+// schedule with outbox= that succeeds puts an entry there, in one transaction with
+// its ack and a look at its schedule: both are written, or neither. One that
+// fails rolls its transaction back. A delivery that fails, or panics, is tried
+// again. So is one of which nobody could note that it came through, as it took
+// longer than the claim of 60s, the process crashed, or the call failed: the entry
+// is then delivered again, which the result counts. An outbox is not called like
+// a queue.
+//
 // What is left out has its default: one process, which does not stand by; a start
 // at 2026-01-01T00:00:00Z; one worker in each process for each queue of a schedule;
 // a handler that succeeds at once; catch-up=all; and the engine's own, such as a
-// lease of 60s, visibility=5m, attempts=3 and backoff=1m.
+// lease of 60s, visibility=5m, attempts=3 and backoff=1m, and of an outbox attempts=5.
 //
 // The lines of what goes wrong. D is counted from the start; a fault that has
 // a key for= may be written during D..D instead:
@@ -157,11 +167,12 @@
 //	at D      store repeated-row for=D p=P runner=N
 //	at D      store lost-row schedule=NAME for=D point=POINT
 //	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
-//	at D      handler failing for=D p=P schedule=NAME queue=NAME
+//	at D      handler failing applied=yes|no|unknown for=D p=P schedule=NAME queue=NAME
 //	at D      handler panicking for=D p=P schedule=NAME queue=NAME
 //	at D      handler hanging for=D p=P schedule=NAME queue=NAME
 //	at D      handler poisoned for=D p=P schedule=NAME queue=NAME
-//	at D      handler spawning jobs=N tx=yes|no for=D p=P schedule=NAME queue=NAME
+//	at D      handler spawning jobs=N into=NAME tx=yes|no for=D p=P schedule=NAME
+//	          queue=NAME
 //	at D      queue late-ack for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      queue duplicate-ack for=D takes=D..D p=P schedule=NAME queue=NAME
 //	at D      queue lost-ack for=D p=P schedule=NAME queue=NAME
@@ -176,7 +187,7 @@
 // of others and are made again: add registers the schedule as its line has it,
 // change with other keys; rename removes the schedule and registers what it was
 // under the name of another one, both or neither; queue overload puts jobs of no
-// schedule into a queue, all or none. tamper writes another spec, or a row that is
+// schedule into a queue, or entries into an outbox, all or none. tamper writes another spec, or a row that is
 // spoilt, behind the engine's back, and with for= mends it afterwards; ROW is
 // bad-spec, cut-spec, reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead
 // or cursor-at-end. store lost-row takes the row away.
@@ -190,9 +201,12 @@
 //
 // A handler that is hanging does not return, or beat, before the fault is over. One
 // that is poisoned fails for some jobs, drawn by p= for each job, as often as these
-// are tried; one that is spawning puts jobs of no schedule into its queue before
-// its ack, or with tx=yes in one transaction with its ack and a look at its schedule.
-// Each of those takes a second.
+// are tried; one that is spawning puts jobs of no schedule into its queue, or into=
+// another one or an outbox, before its ack, or with tx=yes in one transaction with
+// its ack and a look at its schedule. Each of those jobs takes a second. The faults
+// of handlers are those of deliveries, too: without schedule= of all of them, and
+// with the outbox as queue= of its alone. With applied=yes a delivery that fails has
+// come through, and the answer to it was lost.
 //
 // An ack stands for a retry, too. A late one is sent so much later, while the
 // worker goes on; a duplicate is sent a second time, so much later; a lost one is
@@ -342,6 +356,10 @@
 //	journal-failed            a call failed because its record could not be kept
 //	torn-tail                 the store opened without a record that was torn at the end of its journal
 //	enqueue-refused           a queue had no room for jobs of no schedule
+//	entry-rolled-back         an entry of an outbox was not written, since its transaction was refused or rolled back
+//	delivered-again           an entry of an outbox came through a second time, since it was not settled the first time
+//	delivery-panicked         a delivery panicked, and its outbox settled the entry as failed
+//	late-delivery-refused     an outbox's call could not settle the entry that it had delivered, since the claim was lost
 //	clock-back-over-boundary  the clock stepped back over a fired boundary
 //	rearmed                   a schedule began anew because a wrong clock had set its cursor
 //	restore-lost-tail         a restart forgot fires that had happened

@@ -150,6 +150,9 @@ var drawings = [...]struct {
 	}},
 	FaultHandlerFails: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+		if len(d.scenario.Outboxes) > 0 {
+			f.Applied = one(d, "applied", 0, AppliedYes)
+		}
 	}},
 	FaultHandlerPanics: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
@@ -162,6 +165,12 @@ var drawings = [...]struct {
 	}},
 	FaultHandlerSpawns: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Jobs = d.chance(), d.lasts(), d.anySchedule(), one(d, "jobs", 1, 2, 10)
+		if outboxes := d.scenario.Outboxes; len(outboxes) > 0 {
+			f.Tx = d.n("tx", 2) == 1
+			if into := d.n("into", len(outboxes)+1); into > 0 {
+				f.Into = outboxes[into-1].Name
+			}
+		}
 	}},
 	FaultLateAck: {"queue", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Takes = d.chance(), d.lasts(), d.anySchedule(), d.later()

@@ -40,12 +40,13 @@ type coroutine struct {
 	stop   func()
 }
 
-// leg is where a call is.
+// leg is where a call is, or that a delivery is under way.
 type leg uint8
 
 const (
 	request leg = iota
 	reply
+	delivery
 )
 
 // errAbandoned ends a step whose process or run has ended: it unwinds to where
@@ -110,7 +111,7 @@ func (w *world) fly(f *flight) {
 // while that is paused.
 func (w *world) move(e event) {
 	f := w.flights[e.index]
-	if until := f.node.free(); f.leg == reply && until > w.now && !f.cutOff() {
+	if until := f.node.free(); f.leg != request && until > w.now && !f.cutOff() {
 		w.defers(f.node, e, until)
 		return
 	}
@@ -122,8 +123,17 @@ func (w *world) move(e event) {
 
 // end abandons a step that waits.
 func (f *flight) end() {
-	f.ended = true
+	w := f.node.w
+	flying := w.flying
+	f.ended, w.flying = true, f
 	f.stop()
+	w.flying = flying
+}
+
+// abandon unwinds the step, and again wherever somebody on the way recovers.
+func (f *flight) abandon() {
+	f.ended = true
+	panic(errAbandoned)
 }
 
 // flights are the steps of n that wait.
@@ -170,7 +180,7 @@ func (f *flight) wait(leg leg, until store.Instant) {
 	working := f.node.working
 	f.leg, f.node.working = leg, nil
 	if !f.waits(until) {
-		panic(errAbandoned)
+		f.abandon()
 	}
 	f.node.working = working
 }
@@ -185,6 +195,9 @@ func (n *node) sends(op faultstore.Op) {
 	w, f := n.w, n.w.flying
 	if f == nil {
 		return
+	}
+	if f.ended {
+		f.abandon()
 	}
 	f.life, f.openings = n.lives, w.openings
 	if op.Method == faultstore.Commit {
@@ -263,7 +276,7 @@ func (n *node) receives(faultstore.Op) {
 		f.wait(reply, n.w.now.Add(f.backMS))
 	}
 	if f.cutOff() {
-		panic(errAbandoned)
+		f.abandon()
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -13,32 +14,77 @@ import (
 // second.
 var foreign = Schedule{Handler: Handler{Takes: Span{time.Second, time.Second}}}
 
-// enqueue puts jobs of no schedule into the queue, all or none.
-func (n *node) enqueue(queue string, jobs int) error {
-	err := n.engine.Tx(ctx, func(tx *tickonce.Tx) error {
-		for range jobs {
-			if _, err := tx.Enqueue(queue, nil, tickonce.EnqueueOptions{}); err != nil {
-				return err
-			}
+// spawn is so many jobs of no schedule for a queue, or entries for an outbox.
+type spawn struct {
+	into *trueQueue
+	jobs int
+}
+
+// entryOf is the payload of what the handler of a job puts into an outbox.
+func entryOf(job *tickonce.Job) []byte {
+	return strconv.AppendInt([]byte("of job "), int64(job.ID), 10)
+}
+
+// stage stages what is put somewhere in a transaction; what goes to an outbox with
+// the payload.
+func (p spawn) stage(tx *tickonce.Tx, payload []byte) error {
+	for range p.jobs {
+		var err error
+		if o := p.into.outbox; o != nil {
+			_, err = tx.Outbox(o.Name).Enqueue(payload, o.options())
+		} else {
+			_, err = tx.Enqueue(p.into.row.Name, nil, tickonce.EnqueueOptions{})
 		}
-		return nil
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueue puts all of it or nothing.
+func (n *node) enqueue(spawns []spawn, payload []byte) (err error) {
+	n.w.intent.tx = &transaction{spawns: spawns, payload: payload}
+	if o := spawns[0].into.outbox; o != nil && len(spawns) == 1 && spawns[0].jobs == 1 {
+		_, err = n.engine.Outbox(o.Name).Enqueue(ctx, payload, o.options())
+	} else {
+		err = n.engine.Tx(ctx, func(tx *tickonce.Tx) error {
+			for _, p := range spawns {
+				if err := p.stage(tx, payload); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	n.w.intent.tx = nil
 	n.w.coverage.sometimes(enqueueRefused, errors.Is(err, tickonce.ErrLimit))
 	return err
 }
 
-// spawns draws by the faults that are on how many jobs the worker's handler puts
-// into its queue as it succeeds, and whether together with its ack.
-func (w *world) spawns(job *tickonce.Job) (jobs int, tx bool) {
+// spawns draws by the faults that are on what the worker's handler puts somewhere
+// as it succeeds, and whether together with its ack, as what its schedule has it
+// put into an outbox always is.
+func (w *world) spawns(of *worker, job *tickonce.Job) (list []spawn, tx bool) {
+	if job.Schedule == "" {
+		return nil, false
+	}
+	if outbox := w.truth.named[job.Schedule].scenario.Outbox; outbox != "" {
+		list, tx = append(list, spawn{w.truth.place(outbox), 1}), true
+	}
 	for _, i := range w.handlerFaults {
 		f := &w.scenario.Faults[i]
-		if f.Kind == FaultHandlerSpawns && f.concerns(job) && job.Schedule != "" && (f.Chance == 0 || w.draws.handlerFault.happens(f.Chance)) {
-			w.faults[i].effect++
-			jobs += max(f.Jobs, 1)
-			tx = tx || f.Tx
+		if f.Kind != FaultHandlerSpawns || !f.concerns(job, of.queue) || f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
+			continue
 		}
+		w.faults[i].effect++
+		into := of.queue
+		if f.Into != "" {
+			into = w.truth.place(f.Into)
+		}
+		list, tx = append(list, spawn{into, max(f.Jobs, 1)}), tx || f.Tx
 	}
-	return jobs, tx
+	return list, tx
 }
 
 // inserted takes jobs of no schedule into the model. One whose key a live job of
@@ -83,14 +129,24 @@ func (t *truth) withKey(in *store.Insert) store.JobID {
 	return t.keyed[liveKey{t.byQueue[in.Queue], in.Key}]
 }
 
-// hasRoom reports whether the queue of the batch's jobs has room for them, once
-// those that it acks are gone, which are of the same queue.
+// hasRoom reports whether the queues of the batch's jobs have room for them, once
+// those that it acks are gone.
 func (t *truth) hasRoom(b *store.Batch) bool {
-	n := int64(0)
+	for i := range b.Settles {
+		t.jobs[b.Settles[i].Job].queue.incoming--
+	}
+	room := true
 	for i := range b.Inserts {
-		if t.withKey(&b.Inserts[i]) == 0 {
-			n++
+		if q := t.byQueue[b.Inserts[i].Queue]; t.withKey(&b.Inserts[i]) == 0 {
+			q.incoming++
+			room = room && q.row.Len()+q.incoming <= t.w.queueLimit()
 		}
 	}
-	return n == 0 || t.byQueue[b.Inserts[0].Queue].row.Len()-int64(len(b.Settles))+n <= t.w.queueLimit()
+	for i := range b.Settles {
+		t.jobs[b.Settles[i].Job].queue.incoming = 0
+	}
+	for i := range b.Inserts {
+		t.byQueue[b.Inserts[i].Queue].incoming = 0
+	}
+	return room
 }

@@ -27,6 +27,10 @@ func (s Scenario) String() string {
 		q := &s.Queues[i]
 		write("queue", keyWords([]string{quote(q.Name)}, q, queueKeys)...)
 	}
+	for i := range s.Outboxes {
+		o := &s.Outboxes[i]
+		write("outbox", keyWords([]string{quote(o.Name)}, o, outboxKeys)...)
+	}
 	for i := range s.Schedules {
 		c := &s.Schedules[i]
 		words := keyWords([]string{quote(c.Name)}, c, scheduleKeys)

@@ -38,6 +38,13 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 	if q := s.Schedules[0].Queue; rapid.Bool().Draw(t, "describe") {
 		s.Queues = []Queue{{q, rapid.IntRange(0, MaxWorkers).Draw(t, "workers")}}
 	}
+	if rapid.Bool().Draw(t, "an outbox") {
+		s.Outboxes = []Outbox{{
+			Name: "out box", Workers: rapid.IntRange(0, MaxWorkers).Draw(t, "deliverers"), Deliver: schedules.Draw(t, "delivery").Handler,
+			Heartbeat: span0.Draw(t, "heartbeat"), MaxAttempts: rapid.IntRange(0, math.MaxInt32).Draw(t, "attempts"),
+		}}
+		s.Schedules[0].Outbox = rapid.SampledFrom([]string{"", "out box"}).Draw(t, "outbox")
+	}
 	for range rapid.IntRange(0, 5).Draw(t, "faults") {
 		if f, ok := drawFault(t, &s); ok {
 			s.Faults = append(s.Faults, f)
@@ -227,6 +234,14 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		f.Schedule = of.Name
 		if maybe {
 			f.Schedule, f.Queue = "", of.Queue
+		}
+		if len(s.Outboxes) > 0 {
+			switch f.Kind {
+			case FaultHandlerSpawns:
+				f.Into = rapid.SampledFrom([]string{"", of.Queue, "out box"}).Draw(t, "into")
+			case FaultHandlerFails:
+				f.Schedule, f.Queue, f.Applied = "", "out box", rapid.SampledFrom([]Applied{0, AppliedNo, AppliedYes}).Draw(t, "came through")
+			}
 		}
 		fallthrough
 	case FaultStoreErrors, FaultStoreSlow, FaultStaleRead, FaultRepeatedRow:

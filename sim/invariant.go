@@ -52,6 +52,7 @@ const (
 	keepsLease
 	claimOrder
 	rightEnding
+	oneDelivery
 	noError
 	panicked
 
@@ -101,6 +102,7 @@ var rules = [invariants]struct{ name, about string }{
 	keepsLease:   {"L7 keeps its lease", "a runner with no fault to blame renews its lease before half of it is over"},
 	claimOrder:   {"QU1 order", "of the jobs that are ready, the one with the highest priority and then the earliest is handed out"},
 	rightEnding:  {"QU6 right ending", "a job ends as its handler did, or is tried again within its curve"},
+	oneDelivery:  {"O1 one delivery", "an outbox's call delivers one entry, settles it once, extends no claim by itself, and answers what became of it"},
 	noError:      {"no error", "no call fails but those that a fault loses"},
 	panicked:     {"no panic", "nothing panics"},
 }

@@ -53,6 +53,13 @@ var queueKeys = []key[Queue]{
 	{"workers", func(q *Queue) value { return numberValue[int]{n: &q.Workers, most: MaxWorkers, always: true} }},
 }
 
+var outboxKeys = []key[Outbox]{
+	{"workers", func(o *Outbox) value { return numberValue[int]{n: &o.Workers, most: MaxWorkers, always: true} }},
+	{"deliver", func(o *Outbox) value { return handlerValue{&o.Deliver} }},
+	{"heartbeat", func(o *Outbox) value { return durationValue{d: &o.Heartbeat} }},
+	{"attempts", func(o *Outbox) value { return numberValue[int]{n: &o.MaxAttempts, least: 1, most: math.MaxInt32} }},
+}
+
 var catchUpWords = []string{
 	CatchUpAll: "all", CatchUpLatest: "latest", CatchUpGrace: "grace", CatchUpNone: "none",
 }
@@ -74,6 +81,7 @@ var scheduleKeys = []key[Schedule]{
 	{"anchor", func(s *Schedule) value { return instantValue{&s.Anchor} }},
 	{"handler", func(s *Schedule) value { return handlerValue{&s.Handler} }},
 	{"heartbeat", func(s *Schedule) value { return durationValue{d: &s.Heartbeat} }},
+	{"outbox", func(s *Schedule) value { return nameValue{"outbox name", &s.Outbox} }},
 	{"priority", func(s *Schedule) value {
 		return numberValue[int16]{n: &s.Priority, least: math.MinInt16, most: math.MaxInt16}
 	}},
@@ -116,6 +124,7 @@ var faultKeys = []key[Fault]{
 	{"jobs", func(f *Fault) value { return numberValue[int]{n: &f.Jobs, least: 1, most: MaxJobs} }},
 	{"schedule", func(f *Fault) value { return nameValue{"schedule name", &f.Schedule} }},
 	{"to", func(f *Fault) value { return nameValue{"schedule name", &f.To} }},
+	{"into", func(f *Fault) value { return nameValue{"queue name", &f.Into} }},
 	{"queue", func(f *Fault) value { return nameValue{"queue name", &f.Queue} }},
 	{"every", func(f *Fault) value { return everyValue{&f.Spec} }},
 	{"catch-up", func(f *Fault) value { return wordValue[CatchUp]{&f.CatchUp, catchUpWords} }},
@@ -174,11 +183,11 @@ var faultRules = [...]struct {
 	FaultRepeatedRow:   {"store repeated-row", []string{forKey}, []string{"p", "runner"}},
 	FaultLostRow:       {"store lost-row", []string{"schedule"}, []string{pointKey, forKey}},
 	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
-	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"p", "schedule", "queue"}},
+	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"applied", "p", "schedule", "queue"}},
 	FaultHandlerPanics: {"handler panicking", []string{forKey}, []string{"p", "schedule", "queue"}},
 	FaultHandlerHangs:  {"handler hanging", []string{forKey}, []string{"p", "schedule", "queue"}},
 	FaultPoison:        {"handler poisoned", []string{forKey}, []string{"p", "schedule", "queue"}},
-	FaultHandlerSpawns: {"handler spawning", []string{forKey}, []string{"tx", "jobs", "p", "schedule", "queue"}},
+	FaultHandlerSpawns: {"handler spawning", []string{forKey}, []string{"tx", "jobs", "into", "p", "schedule", "queue"}},
 	FaultLateAck:       {"queue late-ack", []string{"takes", forKey}, []string{"p", "schedule", "queue"}},
 	FaultDuplicateAck:  {"queue duplicate-ack", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
 	FaultLostAck:       {"queue lost-ack", []string{forKey}, []string{"p", "schedule", "queue"}},

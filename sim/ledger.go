@@ -13,6 +13,7 @@ type ledger struct {
 	scenario *Scenario
 	result   *Result
 	pages    []page // of the schedules, in the scenario's order
+	nobody   page   // of the jobs of no schedule
 	named    map[string]int
 
 	events []Effect // others than those of boundaries
@@ -182,11 +183,12 @@ func newLedger(s Scenario) (*ledger, error) {
 	return l, nil
 }
 
+// page is that of a schedule; that of "" is nobody's.
 func (l *ledger) page(schedule string) *page {
 	if i, ok := l.named[schedule]; ok {
 		return &l.pages[i]
 	}
-	return nil
+	return &l.nobody
 }
 
 // enter enters an event.

@@ -47,7 +47,7 @@ func (w *world) makeEdit(f *Fault) (err error) {
 	w.intent = intent{edit: f.Kind}
 	switch f.Kind {
 	case FaultOverload:
-		if err = o.enqueue(f.Queue, f.Jobs); errors.Is(err, tickonce.ErrLimit) {
+		if err = o.enqueue([]spawn{{w.truth.place(f.Queue), f.Jobs}}, nil); errors.Is(err, tickonce.ErrLimit) {
 			err = nil
 		}
 	case FaultEditRename:

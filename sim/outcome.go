@@ -39,7 +39,13 @@ func (r *Result) Outcome() string {
 		for _, cause := range deathWords {
 			words = append(words, counts(tally{cause, q.DeadReasons[cause]})...)
 		}
-		write("queue", append(words, counts(tally{"done-forgotten", q.DoneForgotten}, tally{"lost", q.Lost})...)...)
+		what := "queue"
+		if q.Outbox {
+			what = "outbox"
+			words = append(words, fmt.Sprintf("delivered=%d", q.Delivered))
+			words = append(words, counts(tally{"delivered-again", q.DeliveredAgain}, tally{"retried", q.Retried})...)
+		}
+		write(what, append(words, counts(tally{"done-forgotten", q.DoneForgotten}, tally{"lost", q.Lost})...)...)
 	}
 	for i := range r.Faults {
 		c := &r.Faults[i].Cost

@@ -49,6 +49,7 @@ type parser struct {
 	seen      map[string]int  // directives that may stand once: their line
 	schedules map[string]bool // names
 	queues    map[string]bool // names that schedules use
+	outboxes  map[string]bool // names
 	described map[string]bool // queues that have a line
 	runners   int
 	atWork    int // workers of the queues so far, in all processes
@@ -80,6 +81,7 @@ var directives = []struct {
 	{"start", true, (*parser).start},
 	{"run", true, (*parser).run},
 	{"queue", false, (*parser).queue},
+	{"outbox", false, (*parser).outbox},
 	{"schedule", false, (*parser).schedule},
 	{"at", false, (*parser).at},
 	{"during", false, (*parser).during},
@@ -97,7 +99,7 @@ func directiveWords() []string {
 
 func (p *parser) parse(text string) {
 	p.seen, p.described = map[string]int{}, map[string]bool{}
-	p.schedules, p.queues = map[string]bool{}, map[string]bool{}
+	p.schedules, p.queues, p.outboxes = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if len(text) > MaxFile {
 		p.refuse(&line{number: 1}, 1, &refusal{
 			found: fmt.Sprintf("%d bytes", len(text)), allowed: fmt.Sprintf("at most %d bytes in a scenario", MaxFile),
@@ -355,9 +357,12 @@ func (p *parser) end(l *line) {
 func (s Scenario) ParseFault(text string) (Fault, error) {
 	p := parser{runners: max(s.Engine.Runners, 1), scenario: s}
 	p.scenario.Faults = nil
-	p.schedules, p.queues = map[string]bool{}, map[string]bool{}
+	p.schedules, p.queues, p.outboxes = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range s.Schedules {
 		p.schedules[s.Schedules[i].Name], p.queues[s.Schedules[i].Queue] = true, true
+	}
+	for i := range s.Outboxes {
+		p.outboxes[s.Outboxes[i].Name] = true
 	}
 	l := &line{number: 1, source: text}
 	if p.split(l); !l.bad {

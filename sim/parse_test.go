@@ -95,8 +95,8 @@ func mistakesOf(t *testing.T, lines ...string) []string {
 func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	faults := "one of " + strings.Join(faultWords, ", ")
 	const (
-		directives = "one of engine, start, run, queue, schedule, at, during, swarm, expect"
-		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, priority=, expires=, visibility=, attempts=, backoff=, payload="
+		directives = "one of engine, start, run, queue, outbox, schedule, at, during, swarm, expect"
+		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, outbox=, priority=, expires=, visibility=, attempts=, backoff=, payload="
 		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK, sometimes:all,-MARK"
 	)
 	for line, want := range map[string]string{
@@ -231,7 +231,7 @@ func TestMistakesAreInOrder(t *testing.T) {
 		`a.sim:4:7: found "mial", want the queue of a schedule: mail; did you mean "mail"?`,
 		`a.sim:5:17: found the end of "5", want one of the units d, h, m, s, ms, in this order, each once`,
 		`a.sim:6:8: found "repor", want a schedule: report; did you mean "report"?`,
-		`a.sim:7:1: found "nonsense", want one of engine, start, run, queue, schedule, at, during, swarm, expect`,
+		`a.sim:7:1: found "nonsense", want one of engine, start, run, queue, outbox, schedule, at, during, swarm, expect`,
 		`a.sim:8:4: found a fault from 3h for 1s, want one that ends by quiet-after=1h30m`,
 	}, mistakesOf(t, "queue mial workers=1", "at 3h down for=5", "expect repor.fires=3", "nonsense", "at 3h down for=1s"))
 }
@@ -253,7 +253,7 @@ func TestMistakeDetails(t *testing.T) {
 	require.True(t, errors.As(err, &m))
 	require.Equal(t, &Mistakes{List: []Mistake{{
 		File: "a.sim", Line: 3, Column: 1, Source: "engin seed=1",
-		Found: `"engin"`, Allowed: "one of engine, start, run, queue, schedule, at, during, swarm, expect", Hint: `did you mean "engine"?`,
+		Found: `"engin"`, Allowed: "one of engine, start, run, queue, outbox, schedule, at, during, swarm, expect", Hint: `did you mean "engine"?`,
 	}}}, m)
 }
 

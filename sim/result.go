@@ -57,7 +57,8 @@ type ScheduleResult struct {
 // QueueResult is what a queue came to, by the store's own counters: what a
 // restart from an older state made it forget is in DoneForgotten and Lost alone.
 type QueueResult struct {
-	Name string
+	Name   string
+	Outbox bool // it is one
 
 	Enqueued  int64 // the sum of the next five
 	Done      int64
@@ -69,6 +70,9 @@ type QueueResult struct {
 	DeadReasons map[string]int64 // "failed": the last attempt; "lapsed": its claim; "expired"
 	Claims      int64            // jobs handed out, each as often as it was
 	Retried     int64            // attempts that failed before the last one
+
+	Delivered      int64 // of an outbox: how often an entry came through
+	DeliveredAgain int64 // of Delivered: had come through, and nobody had settled it, or a restart had forgotten that
 
 	DoneForgotten int64 // jobs done, and then unknown to a restart that began from an older state
 	Lost          int64 // jobs not done, and then unknown to such a restart
@@ -136,6 +140,8 @@ func (q *QueueResult) add(o *QueueResult) {
 	q.Cancelled += o.Cancelled
 	q.Claims += o.Claims
 	q.Retried += o.Retried
+	q.Delivered += o.Delivered
+	q.DeliveredAgain += o.DeliveredAgain
 	q.DoneForgotten += o.DoneForgotten
 	q.Lost += o.Lost
 }

@@ -12,7 +12,7 @@ const (
 	MaxFile      = 1 << 20 // bytes, the recorded outcome included
 	MaxLine      = 4096    // bytes of one line
 	MaxSchedules = 10_000
-	MaxQueues    = 10_000 // lines that describe a queue
+	MaxQueues    = 10_000 // lines that describe a queue, and as many outboxes
 	MaxFaults    = 10_000
 	MaxRunners   = 16
 	MaxWorkers   = 1000    // of one queue in one process
@@ -34,6 +34,7 @@ type Scenario struct {
 	QuietAfter time.Duration // no fault lasts longer, and liveness is judged from here on; 0: the end of the last fault, with a swarm two thirds of the run
 
 	Queues    []Queue
+	Outboxes  []Outbox
 	Schedules []Schedule
 	Handlers  Handlers // those in Go, which no text has
 	Faults    []Fault
@@ -100,6 +101,18 @@ type Queue struct {
 	Workers int // in each process; 0: nobody takes jobs from it
 }
 
+// Outbox is an outbox of the engine, and how its deliveries go. Its name is not that
+// of a queue. Entries are put there by [Schedule.Outbox], [FaultHandlerSpawns],
+// [FaultOverload] and [Call.EnqueueOutbox]. Workers of its own deliver them, by
+// [tickonce.Outbox.RunOnce]: whatever becomes of the entry is settled there.
+type Outbox struct {
+	Name        string
+	Workers     int           // in each process; 0: nobody delivers
+	Deliver     Handler       // what happens when an entry is delivered
+	Heartbeat   time.Duration // how often a delivery extends its claim of 60 s; 0: never (O4)
+	MaxAttempts int           // of each entry; 0: the engine's own, 5
+}
+
 // Schedule is a schedule and what its handler does. A zero option has the
 // engine's own default.
 type Schedule struct {
@@ -118,6 +131,7 @@ type Schedule struct {
 
 	Handler   Handler
 	Heartbeat time.Duration // how often a running handler extends its claim; 0: never
+	Outbox    string        // where a handler that succeeds puts an entry, in one transaction with its ack, as with Tx of [FaultHandlerSpawns]; "": nowhere
 }
 
 // CatchUp is a schedule's catch-up policy (T14).
@@ -170,7 +184,7 @@ type Fault struct {
 	By       time.Duration // of FaultClockJump and FaultClockStrobe
 	Drift    int64         // of FaultClockDrift: parts per million
 	Chance   PPM           // 0: always
-	Applied  Applied       // of FaultStoreErrors
+	Applied  Applied       // of FaultStoreErrors; of FaultHandlerFails: whether a delivery came through all the same, 0: no
 	Late     Late          // of FaultStoreSlow
 	Torn     bool          // of FaultJournalErrors
 	Tx       bool          // of FaultHandlerSpawns: in one transaction with the ack
@@ -182,7 +196,8 @@ type Fault struct {
 	Jobs     int           // of FaultHandlerSpawns: for each that ends, 0: one; of FaultOverload: in all
 	Schedule string        // of edits, FaultTamper and FaultLostRow; of the handlers' and the acks' faults: of whose jobs, "": any
 	To       string        // of FaultEditRename: the other schedule
-	Queue    string        // of the handlers' and the acks' faults: whose jobs, "": any; of FaultEditChange and FaultOverload
+	Into     string        // of FaultHandlerSpawns: another queue, or an outbox
+	Queue    string        // of the handlers' and the acks' faults: whose jobs, "": any; of FaultEditChange and FaultOverload; of the handlers' faults and FaultOverload an outbox, too
 	Spec     string        // of FaultEditChange and FaultTamper
 	CatchUp  CatchUp       // of FaultEditChange
 	Row      Spoiling      // of FaultTamper
@@ -286,10 +301,11 @@ const (
 	// often as they are tried.
 	FaultPoison
 
-	// FaultHandlerSpawns: handlers that succeed put more jobs into their queue
-	// before their ack, each by chance, and fail if that does. With Tx they look up
-	// their schedule, enqueue and ack in one transaction, which is tried again if
-	// the schedule has changed; handlers that fail roll theirs back.
+	// FaultHandlerSpawns: handlers that succeed put more jobs into their queue, or
+	// into another one or an outbox, before their ack, each by chance, and fail if
+	// that does. With Tx they look up their schedule, enqueue and ack in one
+	// transaction, which is tried again if the schedule has changed; handlers that
+	// fail roll theirs back.
 	FaultHandlerSpawns
 
 	// FaultLateAck: when a handler has ended, its ack or retry is sent later, each
@@ -303,8 +319,8 @@ const (
 	// does not know.
 	FaultLostAck
 
-	// FaultOverload: the operator puts jobs of no schedule into a queue, all or none.
-	// Each takes a second.
+	// FaultOverload: the operator puts jobs of no schedule into a queue, all or none,
+	// each of which takes a second; or entries into an outbox.
 	FaultOverload
 
 	// Edits are made by an operator outside the processes, one after the other; a

@@ -146,7 +146,8 @@ func (k *shrinker) try(change func(*Scenario)) bool {
 		return false
 	}
 	s := k.best.Scenario
-	s.Queues, s.Schedules, s.Faults, s.Expect = slices.Clone(s.Queues), slices.Clone(s.Schedules), slices.Clone(s.Faults), slices.Clone(s.Expect)
+	s.Queues, s.Outboxes, s.Schedules = slices.Clone(s.Queues), slices.Clone(s.Outboxes), slices.Clone(s.Schedules)
+	s.Faults, s.Expect = slices.Clone(s.Faults), slices.Clone(s.Expect)
 	change(&s)
 	text := s.String()
 	if k.tried[text] || s.Validate() != nil {

@@ -12,6 +12,7 @@ var reductions = []func(*shrinker){
 	(*shrinker).leaveOutExpectations,
 	(*shrinker).endSooner,
 	(*shrinker).leaveOutFaults,
+	(*shrinker).leaveOutOutboxes,
 	(*shrinker).leaveOutSchedules,
 	(*shrinker).leaveOutQueues,
 	(*shrinker).leaveOutProcesses,
@@ -50,6 +51,21 @@ func (k *shrinker) leaveOutQueues() {
 	})
 }
 
+// leaveOutOutboxes leaves out outboxes, and whatever names them.
+func (k *shrinker) leaveOutOutboxes() {
+	k.leaveOut(func() int { return len(k.best.Scenario.Outboxes) }, func(s *Scenario, from, to int) {
+		for _, o := range s.Outboxes[from:to] {
+			for i := range s.Schedules {
+				if s.Schedules[i].Outbox == o.Name {
+					s.Schedules[i].Outbox = ""
+				}
+			}
+			s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Queue == o.Name || f.Into == o.Name })
+		}
+		s.Outboxes = slices.Delete(s.Outboxes, from, to)
+	})
+}
+
 // leaveOutSchedules leaves out schedules, and whatever names them or their
 // queues.
 func (k *shrinker) leaveOutSchedules() {
@@ -59,8 +75,11 @@ func (k *shrinker) leaveOutSchedules() {
 		for i := range s.Schedules {
 			schedules[s.Schedules[i].Name], queues[s.Schedules[i].Queue] = true, true
 		}
+		for i := range s.Outboxes {
+			queues[s.Outboxes[i].Name] = true
+		}
 		s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool {
-			return !schedules[f.Schedule] || f.Kind != FaultEditChange && !queues[f.Queue]
+			return !schedules[f.Schedule] || f.Kind != FaultEditChange && !queues[f.Queue] || !queues[f.Into]
 		})
 		for i := range s.Faults {
 			queues[s.Faults[i].Queue] = true
@@ -161,6 +180,12 @@ func (k *shrinker) simplify() {
 	}
 	for i := range k.best.Scenario.Queues {
 		k.simplifyValue(func(s *Scenario) value { return numberValue[int]{n: &s.Queues[i].Workers, least: 1} })
+	}
+	for i := range k.best.Scenario.Outboxes {
+		k.simplifyValue(func(s *Scenario) value { return numberValue[int]{n: &s.Outboxes[i].Workers, least: 1} })
+		for _, key := range outboxKeys[1:] {
+			k.simplifyValue(func(s *Scenario) value { return key.of(&s.Outboxes[i]) })
+		}
 	}
 	for i := range k.best.Scenario.Schedules {
 		for _, key := range scheduleKeys {

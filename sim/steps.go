@@ -199,6 +199,20 @@ func (c *Call) Enqueue(queue string, payload []byte, o tickonce.EnqueueOptions) 
 	return id, err
 }
 
+// EnqueueOutbox puts an entry into an outbox of the scenario, as
+// [tickonce.Outbox.Enqueue] does; see [Call.Enqueue].
+func (c *Call) EnqueueOutbox(outbox string, payload []byte, o tickonce.OutboxOptions) (id tickonce.JobID, err error) {
+	n := c.worker.node
+	if q := n.w.truth.place(outbox); q == nil || q.outbox == nil {
+		panic(fmt.Sprintf("sim: an entry for %q, want an outbox of the scenario", outbox))
+	}
+	c.ask(func() {
+		id, err = n.engine.Outbox(outbox).Enqueue(ctx, payload, o)
+		n.w.coverage.sometimes(enqueueRefused, errors.Is(err, tickonce.ErrLimit))
+	})
+	return id, err
+}
+
 // ask has the worker make a call to the store, in a step of its own.
 func (c *Call) ask(call func()) {
 	c.asks = call

@@ -24,7 +24,7 @@ const minuteMS = 60_000
 // TestChecksHaveTeeth tells one lie at a time, below the truth or above it, and
 // demands that the check fails which is there for it.
 func TestChecksHaveTeeth(t *testing.T) {
-	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies) {
+	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, outboxLies) {
 		t.Run(c.lie, func(t *testing.T) {
 			s, err := Parse("lies.sim", c.text)
 			require.NoError(t, err)

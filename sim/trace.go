@@ -98,7 +98,7 @@ func (w *world) tellOfJob(id store.JobID, j *trueJob, e Event) {
 	if e.Cause == 0 {
 		e.Cause = j.cause
 	}
-	e.Schedule, e.Queue, e.Boundary = j.schedule.scenario.Name, j.queue.row.Name, timeOf(j.boundary)
+	e.Schedule, e.Queue, e.Boundary = j.schedule.scenario.Name, j.queue.name, timeOf(j.boundary)
 	e.Job, e.Attempt, e.Fault = int64(id), int(j.attempts), j.fault
 	j.cause = w.tell(e)
 }
@@ -108,7 +108,7 @@ func (w *worker) tell(kind EventKind, reason string) {
 	if w.node.w.watched() && w.job != nil {
 		w.cause = w.node.w.tell(Event{
 			Kind: kind, Cause: w.cause, Process: w.node.number(), Worker: w.name, Schedule: w.job.Schedule,
-			Queue: w.job.Queue, Boundary: w.job.Boundary, Job: int64(w.job.ID), Attempt: w.job.Attempt, Reason: reason,
+			Queue: w.queue.name, Boundary: w.job.Boundary, Job: int64(w.job.ID), Attempt: w.job.Attempt, Reason: reason,
 			Fault: w.fault,
 		})
 		if j := w.node.w.truth.jobs[store.JobID(w.job.ID)]; j != nil && int(j.attempts) == w.job.Attempt {
@@ -194,10 +194,10 @@ func (w *world) tellOfRefusal(id store.JobID, attempt int32) {
 	e := Event{Kind: EventClaimLost, Job: int64(id), Attempt: int(attempt), Process: w.acting.number(), Fault: w.answers}
 	if j := w.truth.jobs[id]; j != nil {
 		e.Fault = cmp.Or(e.Fault, j.fault)
-		e.Cause, e.Schedule, e.Queue, e.Boundary = j.cause, j.schedule.scenario.Name, j.queue.row.Name, timeOf(j.boundary)
+		e.Cause, e.Schedule, e.Queue, e.Boundary = j.cause, j.schedule.scenario.Name, j.queue.name, timeOf(j.boundary)
 	}
 	if by := w.acting.worksOn(); by != nil && by.job != nil && store.JobID(by.job.ID) == id {
-		e.Fault, e.Schedule, e.Queue = cmp.Or(e.Fault, by.fault), by.job.Schedule, by.job.Queue
+		e.Fault, e.Schedule, e.Queue = cmp.Or(e.Fault, by.fault), by.job.Schedule, by.queue.name
 	}
 	w.tell(e)
 }

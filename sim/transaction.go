@@ -1,18 +1,22 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
 )
 
 // transaction is what a handler writes at once: it looks up the schedule of its
-// job, puts jobs into its queue, and acks its own.
+// job, puts jobs into queues and entries into outboxes, and acks its own. Or it is
+// what somebody puts there without more.
 type transaction struct {
-	schedule string
-	jobs     int
+	schedule string // "": no lookup, and no ack
+	spawns   []spawn
+	payload  []byte       // of the entries
 	read     *store.Guard // the row as it was looked up
 	back     bool         // it is rolled back
 }
@@ -22,14 +26,14 @@ type transaction struct {
 // rolls back, and then has its job tried again.
 func (w *worker) transact() {
 	world, job := w.node.w, w.job
-	tx := &transaction{schedule: job.Schedule, jobs: w.spawns, back: w.ends == fails}
+	tx := &transaction{schedule: job.Schedule, spawns: w.spawns, payload: entryOf(job), back: w.ends == fails}
 	world.intent = intent{tx: tx}
 	err := w.node.engine.Tx(ctx, func(staged *tickonce.Tx) error {
 		if _, _, err := staged.Lookup(tx.schedule); err != nil {
 			return err
 		}
-		for range tx.jobs {
-			if _, err := staged.Enqueue(w.queue.row.Name, nil, tickonce.EnqueueOptions{}); err != nil {
+		for _, p := range tx.spawns {
+			if err := p.stage(staged, tx.payload); err != nil {
 				return err
 			}
 		}
@@ -40,6 +44,10 @@ func (w *worker) transact() {
 	})
 	world.intent = intent{}
 	world.coverage.sometimes(enqueueRefused, errors.Is(err, tickonce.ErrLimit))
+	if tx.toOutbox() {
+		refused := errors.Is(err, tickonce.ErrClaimLost) || errors.Is(err, tickonce.ErrConflict) || errors.Is(err, tickonce.ErrLimit)
+		world.coverage.sometimes(entryRolledBack, refused || tx.back && err == error(w.reason))
+	}
 	switch {
 	case err == nil || errors.Is(err, tickonce.ErrClaimLost):
 		w.tx = false
@@ -48,29 +56,55 @@ func (w *worker) transact() {
 	case errors.Is(err, tickonce.ErrConflict):
 		w.goOn(works, world.now)
 	case errors.Is(err, tickonce.ErrLimit), tx.back && err == error(w.reason):
-		w.tx, w.spawns, w.ends = false, 0, fails
+		w.tx, w.spawns, w.ends = false, nil, fails
 		w.goOn(works, world.now)
 	default:
 		w.failed(err)
 	}
 }
 
-// transacted checks that a handler's transaction is written as it was asked for,
-// and on what it had read.
+// toOutbox reports whether it puts an entry into an outbox.
+func (tx *transaction) toOutbox() bool {
+	return slices.ContainsFunc(tx.spawns, func(p spawn) bool { return p.into.outbox != nil })
+}
+
+// transacted checks that a transaction is written as it was asked for, and on what
+// it had read.
 func (t *truth) transacted(b *store.Batch) {
 	tx := t.w.intent.tx
 	if tx == nil {
 		return
 	}
+	acks := 0
+	if tx.schedule != "" {
+		acks = 1
+	}
 	switch {
 	case tx.back:
 		t.w.fail(asAsked, tx.schedule, "a transaction that was rolled back was written")
-	case len(b.Settles) != 1 || len(b.Inserts) != tx.jobs:
-		t.w.fail(asAsked, tx.schedule, fmt.Sprintf("a transaction of one ack and %d jobs was written with %d and %d",
-			tx.jobs, len(b.Settles), len(b.Inserts)))
-	case tx.read == nil || !t.guards(*tx.read):
+	case len(b.Settles) != acks || !tx.inserts(b.Inserts):
+		t.w.fail(asAsked, tx.schedule, fmt.Sprintf("a transaction was written with %d acks and %d jobs, which are not those that were asked for",
+			len(b.Settles), len(b.Inserts)))
+	case acks > 0 && (tx.read == nil || !t.guards(*tx.read)):
 		t.w.fail(revGuard, tx.schedule, "a transaction was written although the schedule that it had looked up has changed")
 	}
+}
+
+// inserts reports whether those are the jobs and entries of the transaction.
+func (tx *transaction) inserts(list []store.Insert) bool {
+	for _, p := range tx.spawns {
+		want := store.Insert{Queue: p.into.row.Name, Stamps: plainStamps}
+		if o := p.into.outbox; o != nil {
+			want.Payload, want.Stamps = tx.payload, o.stamps()
+		}
+		for range p.jobs {
+			if len(list) == 0 || list[0].Queue != want.Queue || list[0].Stamps != want.Stamps || !bytes.Equal(list[0].Payload, want.Payload) {
+				return false
+			}
+			list = list[1:]
+		}
+	}
+	return len(list) == 0
 }
 
 // refusalOf is why the batch has to be refused, by the first of its parts that

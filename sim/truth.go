@@ -69,7 +69,7 @@ func newTruth(w *world) *truth {
 	}
 	for i := range w.scenario.Schedules {
 		s := &w.scenario.Schedules[i]
-		q := t.queue(s.Queue)
+		q := t.queue(s.Queue, nil)
 		t.schedules[i] = trueSchedule{
 			scenario: s, index: int64(i), queue: q, interval: intervalOf(s.Spec), lastFire: store.None, charged: store.MinInstant,
 		}
@@ -81,27 +81,42 @@ func newTruth(w *world) *truth {
 	}
 	for i := range w.scenario.Faults {
 		if f := &w.scenario.Faults[i]; f.Kind == FaultEditChange && f.Queue != "" {
-			t.queue(f.Queue)
+			t.queue(f.Queue, nil)
 		}
+	}
+	for i := range w.scenario.Outboxes {
+		o := &w.scenario.Outboxes[i]
+		t.queue(core.OutboxPrefix+o.Name, o).perProcess = o.Workers
 	}
 	for _, q := range w.scenario.Queues {
 		if known := t.byQueue[q.Name]; known != nil {
 			known.perProcess = q.Workers
 		}
 	}
-	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return strings.Compare(a.row.Name, b.row.Name) })
+	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return strings.Compare(a.name, b.name) })
 	return t
 }
 
-// queue is the queue of that name; it is made if there is none.
-func (t *truth) queue(name string) *trueQueue {
+// queue is the queue of that name in the store; it is made if there is none.
+func (t *truth) queue(name string, outbox *Outbox) *trueQueue {
 	q := t.byQueue[name]
 	if q == nil {
-		q = &trueQueue{row: store.Queue{Name: name}, perProcess: 1}
+		q = &trueQueue{row: store.Queue{Name: name}, name: name, perProcess: 1, outbox: outbox}
+		if outbox != nil {
+			q.name, q.delivered = outbox.Name, map[store.JobID]bool{}
+		}
 		t.byQueue[name] = q
 		t.queues = append(t.queues, q)
 	}
 	return q
+}
+
+// place is the outbox, or the queue, of that name in the scenario.
+func (t *truth) place(name string) *trueQueue {
+	if q := t.byQueue[core.OutboxPrefix+name]; q != nil {
+		return q
+	}
+	return t.byQueue[name]
 }
 
 // opened reads the model from a store that was opened: from its state on,
@@ -294,7 +309,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	if move.Outcome == store.Full {
 		s.fullAt = s.row.Rev
 		t.w.tellOf(s, Event{
-			Kind: EventQueueFull, Cause: t.w.causes.tick, Queue: q.row.Name, Boundary: timeOf(s.row.Cursor), Count: int64(move.Fires),
+			Kind: EventQueueFull, Cause: t.w.causes.tick, Queue: q.name, Boundary: timeOf(s.row.Cursor), Count: int64(move.Fires),
 		})
 		return
 	}
@@ -373,7 +388,7 @@ func (t *truth) fire(tick *store.Tick, fire *store.Fire) {
 	s.countFire(at, lateMS)
 	if t.w.watched() {
 		t.w.tellOf(s, Event{
-			Kind: EventFired, Cause: t.w.causes.tick, Queue: s.queue.row.Name, Boundary: timeOf(at), Job: int64(fire.Job),
+			Kind: EventFired, Cause: t.w.causes.tick, Queue: s.queue.name, Boundary: timeOf(at), Job: int64(fire.Job),
 			Late: time.Duration(lateMS) * time.Millisecond, Again: s.firedAgain+s.firedByRepair > again,
 		})
 	}

@@ -14,6 +14,8 @@ import (
 // trueQueue is the model of one queue.
 type trueQueue struct {
 	row        store.Queue // its counters
+	name       string      // in the scenario
+	outbox     *Outbox     // nil of one that is none
 	forgotten  int64       // jobs that were done, and then forgotten by a restart
 	lost       int64       // jobs that were not, and then forgotten by a restart
 	incoming   int64       // jobs of the tick under way
@@ -25,6 +27,9 @@ type trueQueue struct {
 
 	dead   map[store.JobID]death // dead jobs
 	deaths [deathCauses]int64    // how many of each cause
+
+	delivered                  map[store.JobID]bool // of an outbox: the entries that came through
+	deliveries, deliveredAgain int64                // how often one did, and how often one that had
 }
 
 // death is why a job died.
@@ -152,13 +157,19 @@ func (t *truth) openJobs() {
 	t.jobs, t.lastJob, t.memory = map[store.JobID]*trueJob{}, 0, 0
 	t.keyed = map[liveKey]store.JobID{}
 	for _, q := range t.queues {
-		before, dead := q.row, q.dead
+		before, dead, delivered := q.row, q.dead, q.delivered
 		unfinished := before.Pending + before.Claimed + before.Dead // those that the store does not have any more
 		q.row = t.queueRow(q.row.Name)
 		q.doomed, q.claimable = events[store.JobID]{}, claimable{}
 		q.dead, q.deaths = map[store.JobID]death{}, [deathCauses]int64{}
+		if q.outbox != nil && q.row.Enqueued < before.Enqueued { // an id may be given again
+			q.delivered = map[store.JobID]bool{}
+		}
 		t.eachJob(q, func(row *store.Job) {
 			t.memory += jobMemory(row.Payload)
+			if delivered[row.ID] {
+				q.delivered[row.ID] = true
+			}
 			cause, wasDead := dead[row.ID]
 			if wasDead || open[row.ID] != nil {
 				unfinished--
@@ -178,6 +189,7 @@ func (t *truth) openJobs() {
 			q.lost += unfinished
 			q.forgotten += lost - unfinished
 		}
+		t.memory += int64(len(q.delivered)) * deliveredBytes
 	}
 }
 
@@ -236,7 +248,7 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	}
 	switch {
 	case j == nil || j.queue != q:
-		broken(oneState, fmt.Sprintf("by queue %q, which does not have it", q.row.Name))
+		broken(oneState, fmt.Sprintf("by queue %q, which does not have it", q.name))
 		return
 	case j.claimed && now <= j.deadline:
 		broken(oneClaim, "although its claim holds until "+text(j.deadline))
@@ -356,6 +368,7 @@ func (t *truth) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 			kind = [...]tickonce.EventKind{store.Pending: tickonce.EventRetried, store.Done: tickonce.EventDone, store.Dead: tickonce.EventDied}[settles[i].To]
 		}
 		t.w.owes(kind, now, int64(settles[i].Job), 1)
+		t.w.acting.settles(out[i])
 		t.settled(&settles[i], out[i], now)
 	}
 	return now, nil
@@ -444,6 +457,7 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 	}
 	for i := range extends {
 		t.w.checked[anExtension]++
+		t.w.acting.extends()
 		e := &extends[i]
 		j, want := t.jobs[e.Job], store.None
 		held := j != nil && j.held(e.Attempt, now)
@@ -502,7 +516,7 @@ func (t *truth) queueRow(name string) store.Queue {
 
 func (q *trueQueue) result() QueueResult {
 	r := QueueResult{
-		Name: q.row.Name, Enqueued: q.row.Enqueued, Done: q.row.Done, Dead: q.row.Dead,
+		Name: q.name, Outbox: q.outbox != nil, Delivered: q.deliveries, DeliveredAgain: q.deliveredAgain, Enqueued: q.row.Enqueued, Done: q.row.Done, Dead: q.row.Dead,
 		Pending: q.row.Pending, Claimed: q.row.Claimed, Cancelled: q.row.Cancelled,
 		Retried: q.row.Retried, Claims: q.row.Claims, DoneForgotten: q.forgotten, Lost: q.lost,
 		DeadReasons: map[string]int64{},

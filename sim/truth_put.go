@@ -223,9 +223,12 @@ func (w *world) beginsAnew(s *trueSchedule, row *store.Schedule) bool {
 	}
 }
 
+// plainStamps are those of a job for which nothing else was asked.
+var plainStamps = store.Stamps{VisibilityMS: 300_000, BaseBackoffMS: 60_000, MaxAttempts: 3}
+
 // asWanted reports whether the row has what was registered (S1, S3).
 func asWanted(row *store.Schedule, as *Schedule) bool {
-	stamps := store.Stamps{VisibilityMS: 300_000, BaseBackoffMS: 60_000, MaxAttempts: 3}
+	stamps := plainStamps
 	if as.Visibility > 0 {
 		stamps.VisibilityMS = as.Visibility.Milliseconds()
 	}

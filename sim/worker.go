@@ -23,6 +23,9 @@ import (
 //	works   none                → works, until a handler in Go wants to go on again
 //	works   Ack, or Retry       → claims, now; without a call if the handler panicked, or its ack comes later
 //
+// A worker of an outbox claims, works and settles in one step, which others
+// interrupt (delivery.go).
+//
 // A failed call is made again after 5 s, a heartbeat when the next one is due.
 type worker struct {
 	node  *node
@@ -41,12 +44,13 @@ type worker struct {
 	reason handlerError  // of one that fails
 	endsAt store.Instant // or goes on again, in Go
 	hangs  bool          // it does not beat until then
-	spawns int           // how many jobs it puts into its queue then
+	spawns []spawn       // what it puts into queues and outboxes then
 	tx     bool          // in one transaction with its ack
 	beatAt store.Instant // when the next automatic heartbeat is due
 	unsure bool          // whether an earlier settlement was made
 	cause  int64         // the latest event of its job
 	fault  int           // that its handler meets, from 1
+	did    did           // of an outbox: what its call has done
 }
 
 type workerState uint8
@@ -122,15 +126,22 @@ func (w *worker) step() {
 			w.proceed()
 		}
 	default:
-		w.claim()
+		if w.state == claims {
+			w.idle = w.node.w.now
+		}
+		if w.queue.outbox != nil {
+			w.runOnce()
+		} else {
+			w.claim()
+		}
 	}
 }
 
+// flies reports whether the worker's next step is one that others interrupt.
+func (w *worker) flies() bool { return w.tx || w.queue.outbox != nil }
+
 func (w *worker) claim() {
 	world := w.node.w
-	if w.state == claims {
-		w.idle = world.now
-	}
 	job, err := w.node.engine.Claim(ctx, w.queue.row.Name, w.name)
 	switch {
 	case err != nil:
@@ -138,22 +149,37 @@ func (w *worker) claim() {
 	case job == nil:
 		w.goOn(asks, world.now)
 	default:
-		world.truth.checkJob(job, w.queue)
-		takes := world.handle(w, job)
-		w.job, w.reason, w.unsure = job, errHandler, false
-		w.endsAt = world.now.Add(takes.Milliseconds())
+		w.take(job)
 		if handler := world.scenario.Handlers[job.Schedule]; handler != nil {
 			w.call = newCall(w, handler)
 		}
-		w.beatLater()
 		w.work()
 	}
+}
+
+// take takes a job that was claimed, and draws how its handler goes.
+func (w *worker) take(job *tickonce.Job) {
+	world := w.node.w
+	world.truth.checkJob(job, w.queue)
+	takes := world.handle(w, job)
+	w.job, w.reason, w.unsure = job, errHandler, false
+	w.endsAt = world.now.Add(takes.Milliseconds())
+	w.beatLater()
+}
+
+// handler is what handles the job, and how often it beats.
+func (w *worker) handler(job *tickonce.Job) (handler Handler, heartbeat time.Duration) {
+	if o := w.queue.outbox; o != nil {
+		return o.Deliver, o.Heartbeat
+	}
+	s := w.node.w.truth.named[job.Schedule].scenario
+	return s.Handler, s.Heartbeat
 }
 
 // beatLater has the next automatic heartbeat be due an interval from now.
 func (w *worker) beatLater() {
 	w.beatAt = store.None
-	if every := w.node.w.truth.named[w.job.Schedule].scenario.Heartbeat; every > 0 && !w.hangs {
+	if _, every := w.handler(w.job); every > 0 && !w.hangs {
 		w.beatAt = w.node.w.now.Add(every.Milliseconds())
 	}
 }
@@ -203,9 +229,9 @@ func (w *worker) end() {
 		w.transact()
 		return
 	}
-	if jobs := w.spawns; jobs > 0 && w.ends == succeeds {
-		w.spawns = 0
-		if err := w.node.enqueue(w.queue.row.Name, jobs); err != nil {
+	if spawns := w.spawns; len(spawns) > 0 && w.ends == succeeds {
+		w.spawns = nil
+		if err := w.node.enqueue(spawns, entryOf(w.job)); err != nil {
 			w.ends = fails
 		}
 		w.goOn(works, world.now)
@@ -228,7 +254,7 @@ func (w *worker) end() {
 // ask asks until when there is nothing to claim.
 func (w *worker) ask() {
 	w.woken = store.None
-	at, some, err := w.node.engine.NextClaimAt(ctx, w.queue.row.Name)
+	at, some, err := w.nextClaimAt()
 	switch {
 	case err != nil:
 		w.failed(err)
@@ -239,6 +265,13 @@ func (w *worker) ask() {
 	default:
 		w.goOn(sleeps, store.None)
 	}
+}
+
+func (w *worker) nextClaimAt() (time.Time, bool, error) {
+	if o := w.queue.outbox; o != nil {
+		return w.node.engine.Outbox(o.Name).NextClaimAt(ctx)
+	}
+	return w.node.engine.NextClaimAt(ctx, w.queue.row.Name)
 }
 
 // settle ends the claim when the handler has returned. A failed call is made
@@ -281,7 +314,7 @@ func (w *worker) failed(err error) {
 // check refuses an error that is not a lost call's.
 func (w *worker) check(err error) {
 	if err != nil && !errors.Is(err, faultstore.ErrLost) {
-		w.node.w.fail(noError, "", fmt.Sprintf("%s of queue %q: %v", w.name, w.queue.row.Name, err))
+		w.node.w.fail(noError, "", fmt.Sprintf("%s of queue %q: %v", w.name, w.queue.name, err))
 	}
 }
 
@@ -298,10 +331,10 @@ func (w *worker) wake(t store.Instant) {
 // handle draws how long the handler of the worker's job takes, and how it ends.
 func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 	ends, hangs := succeeds, time.Duration(0)
-	of.fault = 0
+	of.fault, of.did = 0, did{}
 	visibility := job.Deadline.Sub(timeOf(w.shown()))
 	overrun := visibility + min(visibility, math.MaxInt64-visibility)
-	handler := w.truth.named[job.Schedule].scenario.Handler
+	handler, _ := of.handler(job)
 	takes = w.draws.handlerTakes.within(handler.Takes)
 	switch handler.Kind {
 	case HandlerFails, HandlerPanics:
@@ -316,7 +349,7 @@ func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 	for _, i := range w.handlerFaults {
 		f := &w.scenario.Faults[i]
 		switch {
-		case f.Kind == FaultHandlerSpawns || !f.concerns(job):
+		case f.Kind == FaultHandlerSpawns || !f.concerns(job, of.queue):
 			continue
 		case f.Kind == FaultPoison:
 			if !w.poisons(i, job) {
@@ -332,6 +365,8 @@ func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 			hangs = max(hangs, time.Duration(w.start.Add((f.At+f.For).Milliseconds())-w.now)*time.Millisecond)
 		case f.Kind == FaultHandlerFails || f.Kind == FaultPoison:
 			ends = max(ends, fails)
+			of.did.accepted = of.did.accepted || f.Applied == AppliedYes ||
+				f.Applied == AppliedUnknown && w.draws.handlerApplied.choice(2) == 1
 		case f.Kind == FaultHandlerPanics:
 			ends = panics
 		case f.Takes == Span{}:
@@ -342,7 +377,7 @@ func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
 	}
 	w.meets(job, of.fault)
 	of.ends, of.hangs = ends, hangs > 0
-	of.spawns, of.tx = w.spawns(job)
+	of.spawns, of.tx = w.spawns(of, job)
 	return max(takes, hangs)
 }
 
@@ -369,7 +404,7 @@ func (w *world) poisons(fault int, job *tickonce.Job) bool {
 	return poisoned
 }
 
-// concerns reports whether the fault is one of this job's.
-func (f *Fault) concerns(job *tickonce.Job) bool {
-	return (f.Schedule == "" || f.Schedule == job.Schedule) && (f.Queue == "" || f.Queue == job.Queue)
+// concerns reports whether the fault is one of this job's, which is of the queue.
+func (f *Fault) concerns(job *tickonce.Job, q *trueQueue) bool {
+	return (f.Schedule == "" || f.Schedule == job.Schedule) && (f.Queue == "" || f.Queue == q.name)
 }

@@ -134,6 +134,7 @@ func (k eventKind) class() class {
 // sites are those of the run's random choices.
 type sites struct {
 	handlerTakes, handlerFails, handlerFault, handlerSlow *site
+	handlerApplied                                        *site
 	ackFault, ackLater                                    *site
 	storeFault, storeApplied                              *site
 	slowCall, slowTakes, slowRequest, orphan              *site
@@ -147,7 +148,8 @@ func newSites(seed uint64, d *deck) sites {
 	return sites{
 		handlerTakes: c.at("handler takes"), handlerFails: c.at("handler fails"),
 		handlerFault: c.at("handler fault"), handlerSlow: c.at("handler slow"),
-		ackFault: c.at("ack fault"), ackLater: c.at("ack later"),
+		handlerApplied: c.at("handler applied"),
+		ackFault:       c.at("ack fault"), ackLater: c.at("ack later"),
 		storeFault: c.at("store fault"), storeApplied: c.at("store applied"),
 		slowCall: c.at("slow call"), slowTakes: c.at("slow takes"), slowRequest: c.at("slow request"), orphan: c.at("orphan"),
 		slice: c.at("slice"), strike: c.at("strike"), interleave: c.at("interleave"),
@@ -265,7 +267,7 @@ func (w *world) act(e event) {
 		w.defers(n, e, until)
 		return
 	}
-	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 || e.kind == workerSteps && n.workers[e.index].tx {
+	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 || e.kind == workerSteps && n.workers[e.index].flies() {
 		w.takeOff(n, e.kind, func() { w.step(n, e) })
 		return
 	}

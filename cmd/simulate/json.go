@@ -56,7 +56,8 @@ type scheduleObject struct {
 }
 
 type queueObject struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Outbox bool   `json:"outbox,omitempty"`
 	queueCounts
 }
 
@@ -87,6 +88,8 @@ type queueCounts struct {
 	Retried     int64            `json:"retried"`
 	DoneForgot  int64            `json:"done_forgotten"`
 	Lost        int64            `json:"lost"`
+	Delivered   int64            `json:"delivered,omitempty"`       // of outboxes
+	Redelivered int64            `json:"delivered_again,omitempty"` // of outboxes
 }
 
 func scheduleCountsJSON(s *sim.ScheduleResult) scheduleCounts {
@@ -98,6 +101,7 @@ func scheduleCountsJSON(s *sim.ScheduleResult) scheduleCounts {
 func queueCountsJSON(q *sim.QueueResult) queueCounts {
 	return queueCounts{
 		q.Enqueued, q.Done, q.Dead, q.Pending, q.Claimed, q.Cancelled, q.DeadReasons, q.Claims, q.Retried, q.DoneForgotten, q.Lost,
+		q.Delivered, q.DeliveredAgain,
 	}
 }
 
@@ -169,7 +173,7 @@ func runJSON(r *report) runObject {
 		})
 	}
 	for i := range r.Queues {
-		o.Queues = append(o.Queues, queueObject{r.Queues[i].Name, queueCountsJSON(&r.Queues[i])})
+		o.Queues = append(o.Queues, queueObject{r.Queues[i].Name, r.Queues[i].Outbox, queueCountsJSON(&r.Queues[i])})
 	}
 	for i := range r.Faults {
 		o.Faults = append(o.Faults, faultJSON(&r.Faults[i]))

@@ -169,8 +169,18 @@ func (r *report) writeSchedules(w io.Writer) {
 	r.writeMeanings(w)
 }
 
+// writeQueues writes a table of the queues and, if there are any, one of the
+// outboxes.
 func (r *report) writeQueues(w io.Writer) {
-	columns := []column{
+	var queues, outboxes []sim.QueueResult
+	for _, q := range r.Queues {
+		if q.Outbox {
+			outboxes = append(outboxes, q)
+		} else {
+			queues = append(queues, q)
+		}
+	}
+	r.writeQueueTable(w, queues, []column{
 		{"queue", cut},
 		{"enqueued", numbers},
 		{"done", numbers},
@@ -178,24 +188,50 @@ func (r *report) writeQueues(w io.Writer) {
 		{"pending", numbers},
 		{"claimed", numbers},
 		{"cancelled", numbers},
+	}, func(q *sim.QueueResult) []string {
+		return []string{
+			printable(q.Name), number(q.Enqueued), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed), number(q.Cancelled),
+		}
+	})
+	if len(outboxes) > 0 {
+		r.writeQueueTable(w, outboxes, []column{
+			{"outbox", cut},
+			{"entries", numbers},
+			{"delivered", numbers},
+			{"retried", numbers},
+			{"dead", numbers},
+			{"pending", numbers},
+			{"claimed", numbers},
+		}, func(q *sim.QueueResult) []string {
+			return []string{
+				printable(q.Name), number(q.Enqueued), number(q.Delivered), number(q.Retried), number(q.Dead),
+				number(q.Pending), number(q.Claimed),
+			}
+		})
 	}
-	if slices.ContainsFunc(r.Queues, func(q sim.QueueResult) bool { return q.Dead > 0 }) {
+	r.writeMeanings(w)
+}
+
+// writeQueueTable writes one with so many columns and, if a job died, why.
+func (r *report) writeQueueTable(w io.Writer, queues []sim.QueueResult, columns []column, cells func(*sim.QueueResult) []string) {
+	counts := len(columns)
+	if slices.ContainsFunc(queues, func(q sim.QueueResult) bool { return q.Dead > 0 }) {
 		columns = append(columns, column{"dead why", words})
 	}
 	var rows [][]string
 	var more []string
-	for _, q := range r.Queues {
+	for i := range queues {
+		q := &queues[i]
 		var causes []counted
 		for _, cause := range sim.DeathCauses() {
 			causes = append(causes, counted{q.DeadReasons[cause], cause})
 		}
-		name := printable(q.Name)
-		row := []string{
-			name, number(q.Enqueued), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed), number(q.Cancelled),
-			r.list(causes...),
+		name, row := printable(q.Name), cells(q)
+		if len(columns) > counts {
+			row = append(row, r.list(causes...))
 		}
-		rows = append(rows, row[:len(columns)])
-		if also := r.list(counted{q.DoneForgotten, doneForgotten}, counted{q.Lost, "lost"}); also != "" {
+		rows = append(rows, row)
+		if also := r.list(counted{q.DeliveredAgain, "delivered again"}, counted{q.DoneForgotten, doneForgotten}, counted{q.Lost, "lost"}); also != "" {
 			more = append(more, name+": "+also)
 		}
 	}
@@ -203,7 +239,6 @@ func (r *report) writeQueues(w io.Writer) {
 	if len(more) > 0 {
 		fmt.Fprintf(w, "%s\n\n", strings.Join(more[:min(len(more), mostRows)], "\n"))
 	}
-	r.writeMeanings(w)
 }
 
 func (r *report) writeMarks(w io.Writer) {

@@ -241,6 +241,7 @@ func (o *sweepObject) part() (*part, error) {
 		Queues: sim.QueueResult{
 			Enqueued: q.Enqueued, Done: q.Done, Dead: q.Dead, Pending: q.Pending, Claimed: q.Claimed, Cancelled: q.Cancelled,
 			DeadReasons: q.DeadReasons, Claims: q.Claims, Retried: q.Retried, DoneForgotten: q.DoneForgot, Lost: q.Lost,
+			Delivered: q.Delivered, DeliveredAgain: q.Redelivered,
 		},
 	}
 	for i, g := range o.Failures {

@@ -223,6 +223,9 @@ func (r *sweepReport) judgement() []string {
 	q := &r.Queues
 	list = append(list, fmt.Sprintf("%s: %s done, %s dead, %s pending, %s claimed",
 		count(q.Enqueued, "job", "jobs"), number(q.Done), number(q.Dead), number(q.Pending), number(q.Claimed)))
+	if len(r.Scenario.Outboxes) > 0 {
+		list = append(list, fmt.Sprintf("%s of the outboxes, %s of them again", count(q.Delivered, "delivery", "deliveries"), number(q.DeliveredAgain)))
+	}
 	switch {
 	case r.whole():
 		for _, mark := range r.Unreached() {
