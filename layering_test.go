@@ -46,6 +46,7 @@ var rooms = []room{
 	{"internal/faultstore", []string{"store"}},
 	{"eventlog", []string{"."}},
 	{"memengine", []string{".", "store", "github.com/tidwall/btree"}},
+	{"fileengine", []string{".", "memengine", "github.com/gofrs/flock"}},
 	{"sim", []string{".", "memengine", "store", "internal/..."}},
 	{"sim/htmlreport", []string{".", "sim"}},
 	{"sim/guest", []string{"sim", "github.com/tetratelabs/wazero/..."}},
@@ -54,7 +55,7 @@ var rooms = []room{
 	}},
 	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
-	{"examples/...", []string{".", "eventlog", "memengine", "sim", "sim/guest", "store", "github.com/benbjohnson/clock"}},
+	{"examples/...", []string{".", "eventlog", "fileengine", "memengine", "sim", "sim/guest", "store", "github.com/benbjohnson/clock"}},
 }
 
 // light names the rooms that every WebAssembly build of the engine links, and

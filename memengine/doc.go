@@ -5,8 +5,8 @@
 //
 // # Keeping the state
 //
-// The state ends with the process unless it is kept. Where is up to the program,
-// as the package knows no files:
+// The state ends with the process unless it is kept. Package fileengine keeps it
+// in a directory. To keep it elsewhere:
 //
 //   - [Engine.Snapshot] returns it as bytes, and [Restore] makes an engine of
 //     them. What came after the snapshot is forgotten: jobs and schedules are
@@ -28,6 +28,8 @@
 // A log grows until a snapshot takes its place: begin a new log, take a
 // snapshot, keep it, and then delete the old log. Until then the two are opened
 // as one, the old one first; records that the snapshot contains are passed over.
+// Records are numbered, so that a gap is found. Whose they are is not in them:
+// keep a snapshot and the logs behind it together.
 //
 // # One process
 //
