@@ -194,11 +194,11 @@ func (c *comparer) boundaries(was, is *page, s *ScheduleComparison) {
 			old := a.take(n)
 			s.Changed += n
 			s.elsewhere(&old)
-			c.gone(is, old)
+			c.b.parted(is, old, func(r fateRun) { c.gone(is, r) })
 		case !a.more() || b.next() < a.next():
 			n := b.before(&a)
 			s.Changed += n
-			c.came(is, b.take(n))
+			c.b.parted(is, b.take(n), func(r fateRun) { c.came(is, r) })
 		default:
 			n := a.beside(&b)
 			if old, new := a.take(n), b.take(n); !old.like(&new) {
@@ -264,6 +264,9 @@ func (c *comparer) came(p *page, r fateRun) {
 	}
 	if e.Note = c.b.scenario.why(p.schedule, r.fate, r.byClock, r.reason); r.fate == Fired {
 		b := c.b.blowOf(p, e.Last, true)
+		if p.resumed.kind != 0 && p.resumed.at.After(b.at) && !p.resumed.at.After(e.Last) {
+			b = p.resumed
+		}
 		e.Fault, e.Note = b.fault, whyNever(b.kind)
 	}
 	c.add(e)
@@ -282,9 +285,6 @@ func (c *comparer) gone(p *page, r fateRun) {
 	e := Effect{
 		Fault: b.fault, Schedule: p.schedule.Name, Fate: NeverCame, First: first, Last: last, Count: r.count,
 		From: first, To: last,
-	}
-	if b.kind != 0 {
-		e.Reason = b.kind.String()
 	}
 	e.Note = whyNever(b.kind)
 	c.add(e)

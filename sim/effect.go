@@ -147,7 +147,8 @@ func (s *Scenario) why(of *Schedule, fate Fate, byClock bool, reason string) Not
 	}
 }
 
-// whyNever says why boundaries never came, after an event of that kind.
+// whyNever says why boundaries never came, or others did, after an event of that
+// kind.
 func whyNever(blow EventKind) Note {
 	switch blow {
 	case EventStoreOpened, EventRegistered, EventTampered, EventRepaired:
@@ -155,13 +156,17 @@ func whyNever(blow EventKind) Note {
 	case EventRemoved:
 		return Note{"S6", "the schedule was removed"}
 	case EventPaused:
-		return Note{"S7", "the schedule was paused, and not resumed by the end of the run"}
+		return Note{"S7", "the schedule was paused; what it misses meanwhile never fires"}
+	case EventResumed:
+		return Note{"S7", "the schedule was resumed"}
 	case EventClockTurned:
 		return Note{"K1", "by the store's clock they were not due before the run ended"}
 	case EventHeld, EventQueueFull:
 		return Note{"Q3", "the schedule could not be run and was set aside, with its boundaries kept, until the run ended"}
 	case EventProcessStopped, EventProcessPaused, EventRunnerEnded:
 		return Note{"L1", "nothing fires while nobody runs the schedules, and nobody did until the run ended"}
+	case EventCallLost, EventCallDelayed:
+		return Note{"R1", "calls of the store failed or took long, and nothing could be read or written until the run ended"}
 	default:
 		return Note{}
 	}
@@ -286,7 +291,11 @@ func (e *Effect) ofBoundaries() string {
 	}
 	switch e.Fate {
 	case Fired:
-		return which + pick(one, " fires", " fire") + " on time"
+		which += pick(one, " fires", " fire") + " on time"
+		if e.Rule == "" {
+			which += ", though not in the first run"
+		}
+		return which
 	case CaughtUp:
 		if !one && e.From.Equal(e.To) {
 			return which + " fire all at once, " + by + " late"

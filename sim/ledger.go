@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/tickonce/tickonce/store"
@@ -19,10 +20,10 @@ type ledger struct {
 	events []Effect // others than those of boundaries
 	at     map[effectKey]int
 
-	trail   []trace       // of each event, by its ID
-	latest  int           // the fault that began or ended last
-	turned  int           // the fault of the last turn of a clock
-	behind  time.Duration // the store's clock, when it was read last
+	trail   []trace  // of each event, by its ID
+	latest  int      // the fault that began or ended last
+	turned  int      // the fault of the last turn of a clock
+	clock   timeline // of the store
 	stopped [MaxRunners + 1]int
 	blows   []blow
 	retried map[int64]bool // the jobs that wait for another attempt
@@ -39,10 +40,13 @@ type trace struct {
 // all of them.
 type blow struct {
 	at    time.Time
+	until time.Time // when it was over, and boundaries came again; zero: never
 	kind  EventKind
 	fault int
-	page  *page // nil: all
-	anew  bool  // and boundaries are counted anew from then on
+
+	process int
+	page    *page // nil: all
+	anew    bool  // and boundaries are counted anew from then on, which is never over
 }
 
 // page is what became of the boundaries of one schedule. A run of them that are
@@ -52,6 +56,7 @@ type page struct {
 	runs     []fateRun
 	again    []fateRun // fires of boundaries that had fired
 	allowed  trace     // by which boundaries may fire again
+	resumed  blow      // the last time
 	firedAt  time.Time // the last one, in true time
 	early    int       // the fault by which that was early; 0: it was not
 	tally    Tally
@@ -166,7 +171,7 @@ func newLedger(s Scenario) (*ledger, error) {
 		s = drawn
 	}
 	l := &ledger{
-		scenario: &s, pages: make([]page, len(s.Schedules)), named: map[string]int{},
+		scenario: &s, pages: make([]page, len(s.Schedules)), named: map[string]int{}, clock: timeline{{from: store.Instant(s.start().UnixMilli())}},
 		at: map[effectKey]int{}, trail: make([]trace, 1), retried: map[int64]bool{},
 	}
 	for i := range s.Schedules {
@@ -194,45 +199,72 @@ func (l *ledger) page(schedule string) *page {
 // enter enters an event.
 func (l *ledger) enter(e *Event) {
 	fault := l.faultOf(e)
-	l.behind = e.At.Sub(e.Shown)
 	l.trail = append(l.trail, trace{int32(fault), e.Kind})
 	p := l.page(e.Schedule)
+	hit := blow{at: e.At, kind: e.Kind, fault: fault, process: e.Process}
 	switch e.Kind {
 	case EventFired:
 		l.fired(p, e, fault)
+		l.over(e.At, p, 0, EventHeld, EventQueueFull, EventPaused, EventRemoved)
 	case EventSkipped:
 		l.skipped(p, e, fault)
+		l.over(e.At, p, 0, EventHeld, EventQueueFull, EventPaused, EventRemoved)
+	case EventTickWritten: // so somebody runs the schedules
+		l.over(e.At, nil, 0, EventProcessStopped, EventProcessPaused, EventRunnerEnded, EventCallLost, EventCallDelayed)
 	case EventStoreOpened:
 		for i := range l.pages {
 			l.pages[i].allowed = trace{int32(fault), e.Kind}
 		}
-		switch {
-		case e.Reason == "journal": // nothing was lost, and the processes are back
-			l.blows = slices.DeleteFunc(l.blows, func(b blow) bool { return b.kind == EventProcessStopped })
-		case fault != 0:
-			l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, anew: true})
+		if fault != 0 && e.Reason != "journal" { // with which nothing was lost
+			hit.anew = true
+			l.blows = append(l.blows, hit)
 		}
 	case EventFaultBegan, EventFaultEnded:
 		l.latest = fault
 	case EventClockTurned:
 		l.turned = fault
-		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault})
+		if e.Process == 0 || l.scenario.Engine.Runners <= 1 { // which has the store's
+			at := store.Instant(e.At.UnixMilli())
+			l.clock.turn(at, e.By.Milliseconds()-int64(l.clock.at(at)-at), e.Drift-l.clock.last().drift)
+		}
 	case EventProcessStopped:
 		l.stopped[e.Process] = fault
-		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault})
-	case EventRunnerEnded, EventProcessPaused:
-		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault})
+		l.blows = append(l.blows, hit)
+	case EventProcessStarted:
+		l.over(e.At, nil, e.Process, EventProcessStopped, EventRunnerEnded)
+	case EventProcessPaused:
+		if e.Last.Before(l.scenario.start().Add(l.scenario.For)) {
+			hit.until = e.Last
+		}
+		l.blows = append(l.blows, hit)
+	case EventRunnerEnded:
+		l.over(e.At, nil, e.Process, EventCallLost, EventCallDelayed)
+		l.blows = append(l.blows, hit)
+	case EventCallLost, EventCallDelayed:
+		switch last := l.blows[max(len(l.blows)-1, 0):]; {
+		case !slices.Contains(runnerOps, e.Op):
+		case len(last) > 0 && last[0].kind == e.Kind && last[0].fault == fault && last[0].until.IsZero(): // a burst is one blow
+		default:
+			l.blows = append(l.blows, hit)
+		}
 	case EventHeld:
 		p.tally.Held++
-		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, page: p})
+		hit.page = p
+		l.blows = append(l.blows, hit)
 	case EventPaused, EventRemoved, EventQueueFull:
-		l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, page: p})
+		hit.page = p
+		l.blows = append(l.blows, hit)
+	case EventResumed:
+		l.over(e.At, p, 0, EventPaused)
+		p.resumed = hit
 	case EventTampered, EventRegistered, EventRepaired:
 		if e.Kind == EventRepaired {
 			p.allowed = trace{int32(fault), e.Kind}
 		}
+		l.over(e.At, p, 0, EventRemoved)
 		if fault != 0 { // a process that starts registers what is there already
-			l.blows = append(l.blows, blow{at: e.At, kind: e.Kind, fault: fault, page: p, anew: true})
+			hit.page, hit.anew = p, true
+			l.blows = append(l.blows, hit)
 		}
 	case EventJobRetried:
 		p.tally.Retried++
@@ -270,6 +302,10 @@ func (l *ledger) faultOf(e *Event) int {
 		return e.Fault
 	}
 	kept, led := l.trail[e.Since], l.trail[e.Cause]
+	switch e.Kind {
+	case EventRegistered, EventPaused, EventResumed, EventRemoved, EventTampered: // whatever was done to the schedule before
+		return int(cmp.Or(led.fault, kept.fault))
+	}
 	if kept.kind == EventRegistered || kept.kind == EventStoreOpened { // which are long ago
 		return int(cmp.Or(led.fault, kept.fault))
 	}
@@ -379,27 +415,73 @@ func enter(runs []fateRun, r fateRun) []fateRun {
 	return append(runs, r)
 }
 
-// blowOf is what may have kept the boundary from coming, if anything did. Of a
-// schedule that goes on, or began to, it is what has its boundaries counted anew.
-// The processes that are away come back with the store.
-func (l *ledger) blowOf(p *page, at time.Time, goesOn bool) (found blow) {
+// runnerOps are the calls without which nothing fires.
+var runnerOps = []string{opWords[OpAcquire], opWords[OpRenew], opWords[OpDue], opWords[OpAdvance]}
+
+// over notes that blows of the kinds are over: those to one schedule, or to all,
+// and to one process or, without one, to each.
+func (l *ledger) over(at time.Time, p *page, process int, kinds ...EventKind) {
+	for i := range l.blows {
+		b := &l.blows[i]
+		if b.page == p && (process == 0 || b.process == process) && b.until.IsZero() && slices.Contains(kinds, b.kind) {
+			b.until = at
+		}
+	}
+}
+
+// blowOf is what kept the boundary from coming, if anything did. Of a schedule that
+// goes on it is what has its boundaries counted anew, or had taken it away. What
+// was over before the end made the boundary late, unless something else had begun
+// by then that did more.
+func (l *ledger) blowOf(p *page, boundary time.Time, goesOn bool) (found blow) {
+	due := timeOf(l.clock.reached(store.Instant(boundary.UnixMilli())))
+	var away time.Time // until when something kept it from coming that was over then
 	for _, b := range l.blows {
+		isOver, drops := !b.until.IsZero(), b.kind == EventPaused || b.kind == EventRemoved
 		switch {
-		case b.page != nil && b.page != p || goesOn && !b.anew:
-		case !b.at.After(at):
-			found = b
-		case found.kind == EventProcessStopped && b.kind == EventStoreOpened:
+		case b.page != nil && b.page != p || goesOn && !b.anew && !isOver:
+		case b.at.After(due) && b.at.After(away) && !(b.anew && found.kind == EventProcessStopped):
+		case isOver && !b.until.After(due):
+		case isOver && !drops:
+			away = later(away, b.until)
+		case b.at.After(due):
 			return b
+		default:
+			found = b
 		}
 	}
 	return found
 }
 
-// isAhead reports whether the boundary is still to come at the end of the run, by
-// a store's clock that is behind.
+// parted cuts a run where a blow to the schedule began or was over, and hands over
+// the parts.
+func (l *ledger) parted(p *page, r fateRun, part func(fateRun)) {
+	for r.count > 1 {
+		due, edge := l.clock.reached(r.first), store.MaxInstant
+		for _, b := range l.blows {
+			for _, at := range []time.Time{b.at, b.until} {
+				if at := store.Instant(at.UnixMilli()); (b.page == nil || b.page == p) && at > due {
+					edge = min(edge, at)
+				}
+			}
+		}
+		n := int64(sort.Search(int(r.count), func(i int) bool { return l.clock.reached(r.at(int64(i))) >= edge }))
+		if n == r.count {
+			break
+		}
+		head := r
+		head.count = n
+		part(head)
+		r.first, r.metAt, r.count = r.at(n), r.firedAt(n), r.count-n
+	}
+	part(r)
+}
+
+// isAhead reports whether the store's clock had not come to the boundary by the end
+// of the run.
 func (l *ledger) isAhead(boundary time.Time) bool {
 	end := l.scenario.start().Add(l.result.Simulated)
-	return l.behind > OnTimeWithin && boundary.After(end.Add(-l.behind))
+	return timeOf(l.clock.reached(store.Instant(boundary.UnixMilli()))).After(end)
 }
 
 // telling are the events, others than those of boundaries, that tell what a fault
