@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,13 @@ func writePage(path string, recorder *htmlreport.Recorder, result *sim.Result, s
 		return err
 	}
 	return writeFile(path, page.String())
+}
+
+// writePageLine says where the report is, if there is one.
+func writePageLine(w io.Writer, path string) {
+	if path != "" {
+		fmt.Fprintf(w, "report for a browser: %s\n", printable(path))
+	}
 }
 
 // linkTo is the address of a place on the page of a report.

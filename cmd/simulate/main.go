@@ -132,9 +132,40 @@ boundary, which is an instant at which a schedule is due.
 			root.AddCommand(cmd)
 		}
 	}
+	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID(helpGroup)
 	root.SetCompletionCommandGroupID(helpGroup)
 	return root
+}
+
+// newHelp is cobra's command, but that it fails where there is no such command.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			of, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) == 0 {
+				for _, c := range of.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return noCommand(of, rest)
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
 }
 
 // noCommand says what there is, if what came is none of the commands.

@@ -39,15 +39,16 @@ are some, nothing is said of what the scenario expects with sometimes:MARK.
 		},
 	}
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the merged part to this `FILE`")
+	addCoverage(cmd, &c.coverage)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	completeExt(cmd, "output", "json")
 	return cmd
 }
 
 type mergeCommand struct {
-	output string
-	json   bool
-	stdout io.Writer
+	output         string
+	coverage, json bool
+	stdout         io.Writer
 }
 
 func (c *mergeCommand) run(paths []string) error {
@@ -55,7 +56,7 @@ func (c *mergeCommand) run(paths []string) error {
 	if err != nil {
 		return err
 	}
-	r := &sweepReport{part: sum, asked: sum.seeds, files: len(paths)}
+	r := &sweepReport{part: sum, asked: sum.seeds, files: len(paths), coverage: c.coverage}
 	if c.output != "" {
 		if err := r.keep(c.output); err != nil {
 			return err

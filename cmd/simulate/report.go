@@ -91,6 +91,7 @@ func (r *report) write(to io.Writer) error {
 		fmt.Fprintf(w, "  %s\n", printable(line))
 	}
 	fmt.Fprintln(w, checksMade(r.Checks))
+	writePageLine(w, r.page)
 	fmt.Fprintf(w, "simulated %s in %s: %s seconds per second, %s\n",
 		exact(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)

@@ -64,6 +64,7 @@ is part of what --state keeps: another program is another sweep.
 	c.addGuests(cmd)
 	cmd.Flags().StringVar(&c.out, "out", "", "write each distinct failure, shrunk, as a scenario file into this `FOLDER`")
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
+	addCoverage(cmd, &c.coverage)
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	completeExt(cmd, "state", "json")
 	completeFlag(cmd, "out", completeFolder)
@@ -78,6 +79,7 @@ type sweepCommand struct {
 	state          string
 	out            string
 	jobs           jobs
+	coverage       bool
 	failFast, json bool
 	stdout, stderr io.Writer
 }
@@ -110,7 +112,7 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r := &sweepReport{part: p, asked: asked, before: p.Runs, failFast: c.failFast}
+	r := &sweepReport{part: p, asked: asked, before: p.Runs, failFast: c.failFast, coverage: c.coverage}
 	bar := newBar(c.stderr, int64(r.rest().count()))
 	defer context.AfterFunc(ctx, func() {
 		stop() // a second interrupt ends the program

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
 
 	"github.com/tickonce/tickonce/sim"
 )
@@ -25,6 +26,7 @@ type sweepReport struct {
 	finds  []string // files in which the failures are kept, in their order
 
 	failFast bool
+	coverage bool // with the tables of what was drawn and reached
 }
 
 // rest is what was to be run and was not.
@@ -91,6 +93,12 @@ func shellWord(s string) string {
 
 const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:=@%,"
 
+// addCoverage adds the flag --coverage.
+func addCoverage(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "coverage", false,
+		"list how often each kind of fault was drawn and had an effect, which coverage marks were reached, and what was excused")
+}
+
 // print writes the report, for people or in JSON.
 func (r *sweepReport) print(w io.Writer, asJSON bool) error {
 	if !asJSON {
@@ -118,13 +126,18 @@ func (r *sweepReport) write(to io.Writer) error {
 		fmt.Fprintf(w, ", swarm %s", swarm)
 	}
 	fmt.Fprint(w, "\n\n")
-	r.writeFaults(w)
-	r.writeMarks(w)
-	r.writeExcuses(w)
+	if r.coverage {
+		r.writeFaults(w)
+		r.writeMarks(w)
+		r.writeExcuses(w)
+	}
 	r.writeFailures(w)
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict())
 	for _, line := range r.judgement() {
 		fmt.Fprintf(w, "  %s\n", printable(line))
+	}
+	if !r.coverage {
+		fmt.Fprintln(w, r.covered())
 	}
 	fmt.Fprintln(w, checksMade(r.Checks))
 	fmt.Fprintf(w, "%s, %s of them twice to compare", count(r.Runs, "run", "runs"), number(r.Repeated))
@@ -139,6 +152,23 @@ func (r *sweepReport) write(to io.Writer) error {
 // speed is how many runs were made in a second.
 func (r *sweepReport) speed() int64 {
 	return int64(float64(r.Runs-r.before) / max(r.wall, time.Microsecond).Seconds())
+}
+
+// covered says in a line what the tables say.
+func (r *sweepReport) covered() string {
+	var drawn, effective, reached, excuses int64
+	for _, f := range r.Faults {
+		drawn, effective = drawn+f.Count, effective+f.Effective
+	}
+	for _, m := range r.Marks {
+		reached += min(m.Reached, 1)
+	}
+	for _, e := range r.Excuses {
+		excuses += e.Count
+	}
+	return fmt.Sprintf("%s, %s of them with effect; %s of %s reached; %s; --coverage lists them",
+		count(drawn, "fault", "faults"), number(effective), number(reached), count(int64(len(r.Marks)), "coverage mark", "coverage marks"),
+		count(excuses, "excuse", "excuses"))
 }
 
 func (r *sweepReport) writeFaults(w io.Writer) {

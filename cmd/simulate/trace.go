@@ -23,6 +23,10 @@ func newTrace() *cobra.Command {
 		Long: `Tell what happens in a run, event by event: its number, true time, by how much
 the store's clock is wrong, who, what, which schedule, and the details.
 
+Without --kind what comes with every fire and renewal in good order is left out:
+a lease that is kept, or asked for while another has it, rows that are read, ticks
+that are written, jobs that are claimed and done. With --all it is not.
+
 With --why only one event is told, with those that led to it, the oldest first.
 It is named by its number, or by a schedule and one of its boundaries, which is
 an instant at which it is due: report@2026-03-29T01:05:00Z, or report@1h5m from
@@ -50,6 +54,7 @@ With --guest a program of your own runs the jobs; see simulate run --help.`,
 	flags.StringVar(&c.why, "why", "", "tell one event and its causes: its `NUMBER`, or SCHEDULE@TIME of a boundary")
 	flags.StringArrayVar(&c.schedules, "schedule", nil, "only the events of this schedule, by its `NAME`; may be given several times")
 	flags.StringSliceVar(&c.kinds, "kind", nil, "only events of these `KINDS`, such as fired,skipped")
+	flags.BoolVar(&c.all, "all", false, "what is routine, too")
 	flags.StringVar(&c.from, "from", "", "only events from this `TIME` on, in RFC 3339 or from the start on: 5d14h")
 	flags.StringVar(&c.to, "to", "", "only events up to this `TIME`")
 	flags.IntVar(&c.last, "last", 0, "only the last `N` events of these")
@@ -77,6 +82,7 @@ type traceCommand struct {
 	why, from, to    string
 	chrome           string // where to, or ""
 	schedules, kinds []string
+	all              bool
 	last, limit      int
 	stdout           io.Writer
 }
@@ -108,7 +114,7 @@ func (c *traceCommand) run(path string) error {
 
 // filter is what the flags leave of the events.
 func (c *traceCommand) filter(s *sim.Scenario) (filter, error) {
-	f := filter{schedules: c.schedules, kinds: c.kinds}
+	f := filter{schedules: c.schedules, kinds: c.kinds, routine: c.all || len(c.kinds) > 0}
 	for _, name := range c.schedules {
 		if !slices.ContainsFunc(s.Schedules, func(o sim.Schedule) bool { return o.Name == name }) {
 			return f, fmt.Errorf("--schedule: there is no schedule %q", name)
@@ -143,16 +149,36 @@ func timeIn(s *sim.Scenario, text string) (time.Time, error) {
 		return t.UTC(), nil
 	}
 	var q sim.Question // whose durations are those of scenario files
-	if q.Set("down", text) != nil {
-		return time.Time{}, fmt.Errorf("found %q, want a time such as 2026-03-29T01:05:00Z, or how long after the start, such as 2h30m", text)
+	if err := q.Set("down", text); err != nil {
+		want := "a time such as 2026-03-29T01:05:00Z, or how long after the start, such as 2h30m"
+		if _, hint, ok := strings.Cut(err.Error(), "; "); ok {
+			want += "; " + hint
+		}
+		return time.Time{}, fmt.Errorf("found %q, want %s", text, want)
 	}
 	return startOf(s).Add(q.Down), nil
 }
 
-// filter says which events are told. An empty field lets all through.
+// filter says which events are told. An empty list or time lets all through.
 type filter struct {
 	schedules, kinds []string
 	from, to         time.Time
+	routine          bool // events that are, too
+}
+
+// isRoutine reports whether the event comes with every fire or renewal that goes
+// well.
+func isRoutine(e *sim.Event) bool {
+	switch e.Kind {
+	case sim.EventLeaseRenewed, sim.EventRowsRead, sim.EventTickWritten, sim.EventClaimed, sim.EventJobDone:
+		return true
+	case sim.EventLeaseRefused:
+		return e.Op == "acquire"
+	case sim.EventHandlerEnded:
+		return e.Reason == "ok"
+	default:
+		return false
+	}
 }
 
 func (f *filter) passes(e *sim.Event) bool {
@@ -171,9 +197,13 @@ func (t trace) list(to io.Writer, f filter, last, limit int) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintln(w, traceHeader)
 	var kept []string // of the last ones, a ring
-	var n int64
+	var n, routine int64
 	_, err := sim.Watch(*t.scenario, func(e *sim.Event) {
-		if !f.passes(e) {
+		switch {
+		case !f.passes(e):
+			return
+		case !f.routine && isRoutine(e):
+			routine++
 			return
 		}
 		n++
@@ -197,6 +227,9 @@ func (t trace) list(to io.Writer, f filter, last, limit int) error {
 		fmt.Fprintln(w, "no event passes the filters")
 	case last == 0 && limit > 0 && n > int64(limit):
 		fmt.Fprintf(w, "and %s more; --limit 0 prints them all, --from goes on from here\n", count(n-int64(limit), "event", "events"))
+	}
+	if routine > 0 {
+		fmt.Fprintf(w, "left out: %s, which --all prints\n", count(routine, "routine event", "routine events"))
 	}
 	return w.Flush()
 }

@@ -64,7 +64,7 @@ func (c *whatIfCommand) run(path string) error {
 		return err
 	}
 	without := with
-	w := &whatIf{file: path}
+	w := &whatIf{file: path, page: c.html}
 	if len(c.faults) == 0 {
 		if len(with.Faults) == 0 {
 			return fmt.Errorf("%s: nothing goes wrong in it: add a fault, such as --fault \"down for=10h at=2h\"", printable(path))
@@ -131,6 +131,7 @@ type whatIf struct {
 	file     string
 	scenario *sim.Scenario // the second
 	added    int           // faults
+	page     string        // its report for a browser, or ""
 }
 
 // names are those of the two runs.
@@ -169,6 +170,7 @@ func (w *whatIf) write(to io.Writer) error {
 	w.writeStory(out)
 	w.writeRules(out)
 	w.writeVerdicts(out, first, second)
+	writePageLine(out, w.page)
 	return out.Flush()
 }
 
