@@ -108,7 +108,7 @@ func (e *Event) Text() string {
 // fired says how a boundary fired.
 func (e *Event) fired() string {
 	text := "fires " + clockText(e.Boundary, e.At)
-	switch fate, _ := fateOf(e); fate {
+	switch e.Fate() {
 	case Fired:
 		text += ", on time"
 	case CaughtUp:

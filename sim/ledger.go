@@ -312,14 +312,20 @@ func (l *ledger) faultOf(e *Event) int {
 	return int(cmp.Or(kept.fault, led.fault))
 }
 
-// OnTimeWithin is how late a boundary may fire in true time that is told to be on
+// onTimeWithin is how late a boundary may fire in true time that is told to be on
 // time: the slice in which a sleeping runner notices that its clock was turned.
-const OnTimeWithin = sliceMS * time.Millisecond
+const onTimeWithin = sliceMS * time.Millisecond
+
+// Fate is what became of the boundary of an [EventFired].
+func (e *Event) Fate() Fate {
+	fate, _ := fateOf(e)
+	return fate
+}
 
 // fateOf is what became of a boundary that fired, and whether it was so since the
 // store's clock was wrong: of a late one, whether it was on time by that clock.
 func fateOf(e *Event) (fate Fate, byClock bool) {
-	const within = OnTimeWithin
+	const within = onTimeWithin
 	late := e.At.Sub(e.Boundary)
 	byClock = e.Shown.Sub(e.At).Abs() > within
 	switch {

@@ -233,12 +233,12 @@ func (c *chrome) onSchedule(e *sim.Event) {
 	tid := c.tracks[e.Schedule]
 	name := e.Kind.String()
 	if e.Kind == sim.EventFired {
-		switch late := e.At.Sub(e.Boundary); {
-		case e.Again:
+		switch e.Fate() {
+		case sim.FiredAgain:
 			name = "fired again"
-		case late > sim.OnTimeWithin:
+		case sim.CaughtUp:
 			name = "fired late"
-		case late < -sim.OnTimeWithin:
+		case sim.FiredEarly:
 			name = "fired early"
 		}
 	}

@@ -159,12 +159,12 @@ func (p *picture) tell(e *sim.Event) {
 		p.endDown(&p.processes[e.Process-1], e.At)
 	case sim.EventFired:
 		mark := byte('.')
-		switch late := e.At.Sub(e.Boundary); {
-		case e.Again:
+		switch e.Fate() {
+		case sim.FiredAgain:
 			mark = 'A'
-		case late > sim.OnTimeWithin:
+		case sim.CaughtUp:
 			mark = 'L'
-		case late < -sim.OnTimeWithin:
+		case sim.FiredEarly:
 			mark = 'E'
 		}
 		p.mark(e, e.At, e.At, mark)
