@@ -58,9 +58,10 @@ layering: ## check the rooms, their imports and their bans
 test-wasm: ## run the suite under WebAssembly, on Node and on wazero
 	@scripts/test-wasm
 
+# What takes longest begins first, beside all others.
 race: ## test under the race detector, with -short
 	@echo "$@ ./"
-	@go test -race -short -timeout 30m ./...
+	@go test -race -short -timeout 30m ./sim ./...
 
 bench: ## compare the engine with a bare heap loop and other libraries
 	@cd bench && go run .
