@@ -243,3 +243,19 @@ func TestBuildIsTheCommitIfThatIsAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, "^(sha256|git) [0-9a-f]{40,64}$", id)
 }
+
+// A state file is one sweep's at a time, and the next one's when that has ended.
+func TestStateIsOneSweepsAtATime(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state.json")
+	unlock, err := lockState(file)
+	require.NoError(t, err)
+	_, err = lockState(file)
+	require.ErrorContains(t, err, "another sweep keeps what it has done in this file")
+	other, err := lockState(file + "2")
+	require.NoError(t, err)
+	require.NoError(t, other())
+	require.NoError(t, unlock())
+	again, err := lockState(file)
+	require.NoError(t, err)
+	require.NoError(t, again())
+}

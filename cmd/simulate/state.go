@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/tickonce/tickonce/sim"
 )
 
@@ -27,6 +29,20 @@ func (f *stateFile) keepAt(now time.Time, r *sweepReport) {
 		f.kept = now
 		f.keep(r)
 	}
+}
+
+// lockState keeps other sweeps from the file until unlock is called or the program
+// is gone, however it ends. The lock is on a file beside it, since the file itself
+// is replaced each time; that one stays.
+func lockState(path string) (unlock func() error, err error) {
+	lock := flock.New(path + ".lock")
+	switch held, err := lock.TryLock(); {
+	case err != nil:
+		return nil, err
+	case !held:
+		return nil, fmt.Errorf("%s: another sweep keeps what it has done in this file, and holds %s.lock: wait until it has ended, or name another file", path, path)
+	}
+	return lock.Unlock, nil
 }
 
 func (f *stateFile) keep(r *sweepReport) {

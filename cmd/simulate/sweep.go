@@ -33,8 +33,9 @@ twenty is run twice, to see whether it comes to the same.
 The result does not depend on --jobs. An interrupt ends the sweep after the runs
 under way and tells what was found; a second one ends it at once. With --state
 what was done is kept in a file, every ten seconds and at the end, and the same
-command goes on from there. With --shard 3/64 the seeds are the third of 64 parts
-of --seeds; simulate merge joins what the shards have kept in their files.
+command goes on from there; a second one is refused while a first one runs, by a
+lock on a file beside it, FILE.lock. With --shard 3/64 the seeds are the third of
+64 parts of --seeds; simulate merge joins what the shards have kept in their files.
 
 With --out each distinct failure is written as a scenario file, shrunk as far as
 500 runs go, and the command that replays it is printed.
@@ -106,6 +107,11 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 		}
 	}
 	if c.state != "" {
+		unlock, err := lockState(c.state)
+		if err != nil {
+			return err
+		}
+		defer unlock() // which the end of the program does as well
 		if err := resume(p, c.state, asked); err != nil {
 			return err
 		}
