@@ -64,6 +64,7 @@ func newChrome(s *sim.Scenario) *chrome {
 		scenario: s, threads: map[[2]int]string{}, open: map[[2]int]int{}, places: map[int64]chromeEvent{},
 		until: map[int]int64{}, tracks: map[string]int{}, workers: map[string]int{}, live: map[int64]string{}, depth: map[string]int64{},
 	}
+	c.thread(chromeStore, chromeLead, "operator")
 	for i := range s.Faults {
 		c.thread(chromeFaults, i+1, fmt.Sprintf("fault %d: %s", i+1, s.Faults[i].Kind))
 	}
@@ -106,7 +107,7 @@ func (c *chrome) end(e *sim.Event, pid, tid int) {
 }
 
 // endAt ends the slice that goes on in the thread; a lease not later than it
-// lapses.
+// lapses, an absence of a microsecond at least.
 func (c *chrome) endAt(ts int64, thread [2]int) {
 	at, ok := c.open[thread]
 	if !ok {
@@ -114,6 +115,9 @@ func (c *chrome) endAt(ts int64, thread [2]int) {
 	}
 	if until, ok := c.until[thread[0]]; ok && thread[0] >= chromeProcess && thread[1] == chromeLead {
 		ts = min(ts, until)
+	}
+	if thread[1] == chromeAway { // where flows begin, for which a slice of no length has no place
+		ts = max(ts, c.events[at].TS+1)
 	}
 	*c.events[at].Dur = ts - c.events[at].TS
 	delete(c.open, thread)
@@ -272,7 +276,7 @@ func (c *chrome) onJob(e *sim.Event, pid int) {
 	}
 	c.thread(pid, tid, e.Worker)
 	if e.Kind == sim.EventClaimed {
-		c.add(e, "X", pid, tid, e.Schedule).Args["job"] = e.Job
+		c.add(e, "X", pid, tid, cmp.Or(e.Schedule, "a job of no schedule")).Args["job"] = e.Job
 		c.enqueued(e, 1)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,11 +14,11 @@ import (
 )
 
 // timelineOf is the timeline of a scenario file, as text and read back.
-func timelineOf(t *testing.T, path string) (string, []chromeEvent) {
+func timelineOf(t *testing.T, path string, seed uint64) (string, []chromeEvent) {
 	in := input{}
 	s, _, err := in.scenario(path)
 	require.NoError(t, err)
-	s, err = s.Draw(3)
+	s, err = s.Draw(seed)
 	require.NoError(t, err)
 	c := newChrome(&s)
 	require.NoError(t, c.watch())
@@ -34,77 +35,171 @@ func timelineOf(t *testing.T, path string) (string, []chromeEvent) {
 	return text.String(), file.TraceEvents
 }
 
-// A timeline keeps to Chrome's trace format: each event has the fields of its
-// phase, times do not go back, slices of a thread do not overlap, every flow has
-// its two ends, the first within a slice and the second at an event.
+// A timeline keeps to Chrome's trace format, whatever happens in the run.
 func TestChromeTimelinesAreWellFormed(t *testing.T) {
 	phases := map[string]int{}
-	for _, name := range []string{"bad-ntp-rearm", "crash-snapshot", "edited-while-firing", "interleavings", "paused-leader", "skewed-clocks"} {
-		path := filepath.Join("../../examples/scenarios", name+".sim")
-		text, events := timelineOf(t, path)
-		again, _ := timelineOf(t, path)
-		require.True(t, text == again, "%s: equal runs have other bytes", path)
-		var ts int64
-		named := map[[2]int]bool{}
-		ends := map[[2]int]int64{}
-		begins := map[int64]chromeEvent{}
-		at := map[[3]int64]bool{} // where an event stands that is no flow
-		for _, e := range events {
-			if e.Ph == "i" || e.Ph == "X" {
-				at[[3]int64{int64(e.PID), int64(e.TID), e.TS}] = true
-			}
+	files, err := filepath.Glob("../../examples/scenarios/*.sim")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	seeds := uint64(20) // of a swarm
+	if testing.Short() {
+		seeds = 4
+	}
+	for _, path := range files {
+		s, _, err := (&input{}).scenario(path)
+		require.NoError(t, err)
+		if s.For > 48*time.Hour && testing.Short() {
+			continue
 		}
-		for _, e := range events {
-			phases[e.Ph]++
-			thread := [2]int{e.PID, e.TID}
-			require.NotEmpty(t, e.Name)
-			require.Positive(t, e.PID)
-			require.GreaterOrEqual(t, e.TS, ts, "%s: %+v", path, e)
-			ts = e.TS
-			switch e.Ph {
-			case "M":
-				require.Contains(t, []string{"process_name", "process_sort_index", "thread_name", "thread_sort_index"}, e.Name)
-				named[thread] = true
-				continue
-			case "X":
-				require.NotNil(t, e.Dur)
-				require.GreaterOrEqual(t, *e.Dur, int64(0), "%s: %+v", path, e)
-				if e.PID != chromeFaults {
-					require.LessOrEqual(t, ends[thread], e.TS, "%s: overlaps %+v", path, e)
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			for seed := range seeds {
+				text, _ := timelineOf(t, path, seed)
+				if seed == 0 {
+					again, _ := timelineOf(t, path, seed)
+					require.True(t, text == again, "equal runs have other bytes")
 				}
-				ends[thread] = max(ends[thread], e.TS+*e.Dur)
-			case "i":
-				require.Contains(t, []string{"t", "g"}, e.Scope)
-			case "C":
-				require.Contains(t, e.Args, "value")
-				continue
-			case "s":
-				require.NotZero(t, e.ID)
-				require.NotContains(t, begins, e.ID)
-				require.LessOrEqual(t, e.TS, ends[thread], "%s: begins outside of a slice: %+v", path, e)
-				begins[e.ID] = e
-			case "f":
-				from, ok := begins[e.ID]
-				require.True(t, ok, "%s: %+v", path, e)
-				require.Equal(t, from.Name, e.Name)
-				require.True(t, at[[3]int64{int64(e.PID), int64(e.TID), e.TS}], "%s: ends at nothing: %+v", path, e)
-				delete(begins, e.ID)
-			default:
-				require.Fail(t, "phase", "%+v", e)
+				for phase, n := range checkTimeline(t, text) {
+					phases[phase] += n
+				}
+				if s.Swarm == (sim.Swarm{}) {
+					break
+				}
 			}
-			require.True(t, named[thread] || e.PID == chromeStore, "%s: a thread without a name: %+v", path, e)
-		}
-		require.Empty(t, begins, path)
+		})
 	}
 	for _, ph := range []string{"M", "X", "i", "C", "s", "f"} {
 		require.Positive(t, phases[ph], ph)
 	}
 }
 
+// phaseFields are the fields that an event of a phase must have and, after the
+// bar, those that it may have.
+var phaseFields = map[string]string{
+	"M": "name ph ts pid tid args |",
+	"X": "name cat ph ts dur pid tid args |",
+	"i": "name cat ph ts s pid tid args |",
+	"C": "name cat ph ts pid tid args |",
+	"s": "name cat ph ts id pid tid |",
+	"f": "name cat ph ts id pid tid |",
+}
+
+// checkTimeline checks a file event by event against the format: the fields of each
+// phase and their types; times in whole microseconds that do not go back; slices
+// of a thread that do not overlap; threads and processes that have a name;
+// counters whose values are numbers; and flows of which each has two ends, the
+// first within a slice and the second just before a slice or an instant of its
+// thread, which is where a viewer binds it. It answers the number of events of
+// each phase.
+func checkTimeline(t *testing.T, text string) map[string]int {
+	t.Helper()
+	type thread struct{ pid, tid int64 }
+	type end struct {
+		name, cat string
+		ts        int64
+	}
+	var file struct {
+		DisplayTimeUnit string           `json:"displayTimeUnit"`
+		TraceEvents     []map[string]any `json:"traceEvents"`
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&file))
+	require.Equal(t, "ms", file.DisplayTimeUnit)
+	phases := map[string]int{}
+	var last int64
+	processes, threads := map[int64]bool{}, map[thread]bool{}
+	slices := map[thread][2]int64{} // the latest
+	begun, bound := map[int64]end{}, map[int64]bool{}
+	waiting := map[thread][]int64{} // when flows end there that are not yet bound
+	for _, e := range file.TraceEvents {
+		text := func(key string) string {
+			s, ok := e[key].(string)
+			require.True(t, ok && s != "", "%s of %v", key, e)
+			return s
+		}
+		whole := func(key string) int64 {
+			number, ok := e[key].(json.Number)
+			require.True(t, ok, "%s of %v", key, e)
+			n, err := number.Int64()
+			require.NoError(t, err, "%v", e)
+			require.True(t, 0 <= n && n < 1<<53, "%s of %v", key, e)
+			return n
+		}
+		ph := text("ph")
+		phases[ph]++
+		must, may, known := strings.Cut(phaseFields[ph], "|")
+		require.True(t, known, "%v", e)
+		for _, key := range strings.Fields(must) {
+			require.Contains(t, e, key)
+		}
+		for key := range e {
+			require.Contains(t, strings.Fields(must+may), key, "%v", e)
+		}
+		name, ts, at := text("name"), whole("ts"), thread{whole("pid"), whole("tid")}
+		require.Positive(t, at.pid)
+		require.GreaterOrEqual(t, ts, last, "%v", e)
+		last = ts
+		if ph != "M" {
+			require.True(t, processes[at.pid], "a process without a name: %v", e)
+			require.True(t, ph == "C" || threads[at] || e["s"] == "g", "a thread without a name: %v", e)
+		}
+		args, _ := e["args"].(map[string]any)
+		switch ph {
+		case "M":
+			_, numeric := args["sort_index"].(json.Number)
+			_, named := args["name"].(string)
+			switch name {
+			case "process_name":
+				require.True(t, named && !processes[at.pid], "%v", e)
+				processes[at.pid] = true
+			case "thread_name":
+				require.True(t, named && !threads[at], "%v", e)
+				threads[at] = true
+			default:
+				require.Contains(t, []string{"process_sort_index", "thread_sort_index"}, name)
+				require.True(t, numeric, "%v", e)
+			}
+		case "X":
+			require.LessOrEqual(t, slices[at][1], ts, "overlaps %v", e)
+			slices[at] = [2]int64{ts, ts + whole("dur")}
+		case "i":
+			require.Contains(t, []any{"t", "g"}, e["s"])
+		case "C":
+			require.NotEmpty(t, args)
+			for _, value := range args {
+				require.IsType(t, json.Number(""), value, "%v", e)
+			}
+		case "s":
+			id := whole("id")
+			require.NotContains(t, begun, id)
+			require.True(t, slices[at][0] <= ts && ts < slices[at][1], "begins outside of a slice, %v: %v", slices[at], e)
+			begun[id] = end{name, text("cat"), ts}
+		case "f":
+			id := whole("id")
+			require.Contains(t, begun, id)
+			require.False(t, bound[id])
+			bound[id] = true
+			require.Equal(t, [2]string{begun[id].name, begun[id].cat}, [2]string{name, text("cat")})
+			require.GreaterOrEqual(t, ts, begun[id].ts)
+			waiting[at] = append(waiting[at], ts)
+		}
+		if ph == "X" || ph == "i" && e["s"] == "t" {
+			for _, since := range waiting[at] {
+				require.Equal(t, ts, since, "a flow is bound to what is later: %v", e)
+			}
+			delete(waiting, at)
+		}
+	}
+	require.Empty(t, waiting)
+	require.Len(t, bound, len(begun))
+	return phases
+}
+
 // Late fires are arrived at by a flow from the lease under which they fired, and
 // that lease by one from what had kept it away.
 func TestChromeFlowsLeadFromFaultToFire(t *testing.T) {
-	_, events := timelineOf(t, "../../examples/scenarios/regional-outage.sim")
+	_, events := timelineOf(t, "../../examples/scenarios/regional-outage.sim", 0)
 	flowTo := func(pid int, name string) chromeEvent {
 		i := slices.IndexFunc(events, func(e chromeEvent) bool { return e.PID == pid && e.Name == name && e.TS > 0 })
 		require.Positive(t, i, name)
