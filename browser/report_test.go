@@ -272,7 +272,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 	require.Contains(t, said(), "crashed")
 	require.NotEqual(t, whole, inView(), "it zooms to the fault")
 	press("f")
-	require.Contains(t, said(), "down for 4 min")
+	require.Contains(t, said(), "down for 4\u00a0min")
 	p.do(chromedp.KeyEvent("F", chromedp.KeyModifiers(chromedp.ModifierShift)))
 	require.Contains(t, said(), "crashed")
 	press("0")
@@ -458,7 +458,7 @@ func TestAViolationIsShownWithItsCauses(t *testing.T) {
 func TestALinkLeadsToAPlace(t *testing.T) {
 	file := reports(t)["outages"]
 	p := open(t, file+"#sel=F9&theme=dark", 1440, 900, theme("light"))
-	require.Contains(t, p.text(`document.getElementById('said').textContent`), "down for 2 d 14 h")
+	require.Contains(t, p.text(`document.getElementById('said').textContent`), "down for 2\u00a0d 14\u00a0h")
 	require.Equal(t, "dark", p.text(`document.documentElement.dataset.theme`))
 	require.Contains(t, p.text(`JSON.parse(document.getElementById('data').textContent).faults[8].text`), "during 7d12h5m..10d2h5m down")
 	p.picture("fault-dark", false)

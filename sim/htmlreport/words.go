@@ -184,7 +184,7 @@ func count(n int64, one, many string) string {
 	return number(n) + " " + many
 }
 
-// span says a duration in at most two units.
+// span says a duration in at most two units; a number is not parted from its unit.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	units := []struct {
@@ -192,17 +192,17 @@ func span(d time.Duration) string {
 		word string
 	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}}
 	if d <= 0 {
-		return "0 s"
+		return "0\u00a0s"
 	}
 	for i, u := range units {
 		if d < u.of {
 			continue
 		}
 		whole, rest := d/u.of, d%u.of
-		text := fmt.Sprintf("%d %s", whole, u.word)
+		text := fmt.Sprintf("%d\u00a0%s", whole, u.word)
 		if i+1 < len(units) {
 			if part := rest / units[i+1].of; part > 0 && whole < 60 {
-				text += fmt.Sprintf(" %d %s", part, units[i+1].word)
+				text += fmt.Sprintf(" %d\u00a0%s", part, units[i+1].word)
 			}
 		}
 		return text

@@ -1,4 +1,4 @@
-import { visible } from './dom.js';
+import { isolated as called, visible } from './dom.js';
 import { MINUTE, clock, duration, exact, number, plural, span, when } from './format.js';
 import { MARKS } from './marks.js';
 import { waited } from './model.js';
@@ -39,11 +39,27 @@ export function describer(run) {
         story: run.stories[fault.index] || [],
       };
     },
+    faults({ faults }) {
+      const to = Math.max(...faults.map(f => f.end));
+      return {
+        t: faults[0].at, lane: 'faults', title: `${plural(faults.length, 'fault')} in one place`, when: between(faults[0].at, to),
+        sub: faults.map(f => f.badge).join(', '), span: around(faults[0].at, to), facts: faults.map(f => [f.badge, f.say]), causes: [],
+        note: 'Too close to tell apart here. Zoom in to see each one.',
+      };
+    },
     lease({ process, lease }) {
       return {
         t: lease.from, kind: 'lease', lane: process.id, title: `${process.name} led, term ${lease.term}`, when: between(lease.from, lease.to),
         sub: `${duration(lease.to - lease.from)}; ${lease.end}`, span: [lease.from - 5 * MINUTE, Math.min(lease.to, lease.from + 40 * MINUTE)],
         facts: [['For', duration(lease.to - lease.from)], ['Ended', lease.end]], causes: chain(lease.cause),
+      };
+    },
+    leases({ process, leases }) {
+      const [first, last] = [leases[0], leases.at(-1)], longest = Math.max(...leases.map(l => l.to - l.from));
+      return {
+        t: first.from, kind: 'lease', lane: process.id, title: `${process.name} led ${number(leases.length)} times, terms ${number(first.term)} to ${number(last.term)}`, when: between(first.from, last.to),
+        sub: `none for longer than ${duration(longest)}`, span: around(first.from, last.to), facts: [['Longest', duration(longest)]], causes: chain(first.cause), chain: 'Why the first',
+        note: 'Too close to tell apart here. Zoom in to see each one.',
       };
     },
     away({ process, away }) {
@@ -75,7 +91,7 @@ export function describer(run) {
     'on-time'({ schedule, run: fires, boundary }) {
       const lag = fires.least === fires.most ? duration(fires.most) : `${duration(fires.least)} to ${duration(fires.most)}`;
       return {
-        t: boundary, kind: 'fired', lane: schedule.id, title: `${visible(schedule.name)} fired on time`, when: when(at(boundary)),
+        t: boundary, kind: 'fired', lane: schedule.id, title: `${called(schedule.name)} fired on time`, when: when(at(boundary)),
         sub: fires.most ? `${lag} after its boundary` : 'at its boundary', span: around(boundary - schedule.every, boundary + schedule.every),
         facts: [['Boundary', when(at(boundary))], ['Later by', lag], ['Queue', visible(schedule.queue)]], causes: [],
       };
@@ -83,14 +99,14 @@ export function describer(run) {
     runs({ schedule, runs }) {
       const [first, last] = [runs[0].first, runs.at(-1).last], count = runs.reduce((n, r) => n + r.count, 0);
       return {
-        t: first, kind: 'fired', lane: schedule.id, title: `${visible(schedule.name)}: ${number(count)} on time`, when: between(first, last),
+        t: first, kind: 'fired', lane: schedule.id, title: `${called(schedule.name)}: ${number(count)} on time`, when: between(first, last),
         sub: `at most ${duration(Math.max(...runs.map(r => r.most)))} after the boundary`, span: [first, last],
         facts: [['Every', schedule.spec.replace('@every ', '')], ['On time', number(count)]], causes: [],
         note: 'Nothing out of the ordinary. Zoom in to see each fire.',
       };
     },
     fire({ schedule, fire }) {
-      const late = waited(fire), count = fire.count, name = visible(schedule.name);
+      const late = waited(fire), count = fire.count, name = called(schedule.name);
       const many = {
         late: `${name}: ${number(count)} late, one by one`, early: `${name}: ${number(count)} early, one by one`,
         caught: `${name} caught up ${number(count)} at once`, burst: `${name} fired ${number(count)} early at once`, again: `${name} fired ${number(count)} again`,
@@ -112,7 +128,7 @@ export function describer(run) {
       };
     },
     gap({ schedule, gap, boundary }) {
-      const one = boundary !== undefined, name = visible(schedule.name);
+      const one = boundary !== undefined, name = called(schedule.name);
       const [reason, rule] = REASONS[gap.reason];
       const title = one ? `${name}: ${clock(at(boundary))} was ${gap.kind}` : `${name}: ${number(gap.count)} ${gap.kind}`;
       return {
@@ -126,7 +142,7 @@ export function describer(run) {
       };
     },
     ghost({ schedule, ghost }) {
-      const other = run.against.calm ? 'the calm run' : 'the run as it is', name = visible(schedule.name);
+      const other = run.against.calm ? 'the calm run' : 'the run as it is', name = called(schedule.name);
       return {
         t: ghost.first, kind: 'ghost', lane: schedule.id, title: ghost.count > 1 ? `${name}: ${number(ghost.count)} fired here in ${other}` : `${name} fired here in ${other}`,
         when: between(ghost.first, ghost.last), sub: 'in this one at another time, or never',
@@ -135,13 +151,13 @@ export function describer(run) {
     },
     hold({ schedule, hold }) {
       return {
-        t: hold.t, kind: 'held', lane: schedule.id, title: `${visible(schedule.name)}: its row was held`, when: when(at(hold.t)), sub: hold.reason,
+        t: hold.t, kind: 'held', lane: schedule.id, title: `${called(schedule.name)}: its row was held`, when: when(at(hold.t)), sub: hold.reason,
         span: around(hold.t, hold.t), facts: [['Why', hold.reason], ['Rule', 'Q1, Q3']], causes: chain(hold.cause),
       };
     },
     tries({ schedule, tries }) {
       const counted = kind => tries.reduce((n, q) => n + (q.kind === kind ? q.count : 0), 0);
-      const dead = counted('dead'), failed = counted('failed'), name = visible(schedule.name), [q] = tries;
+      const dead = counted('dead'), failed = counted('failed'), name = called(schedule.name), [q] = tries;
       const title = dead + failed > 1 ? `${name}: ${plural(failed, 'try', 'tries')} failed, ${plural(dead, 'job')} dead`
         : dead ? `${name}: a job died` : `${name}: try ${q.attempt} failed`;
       return {
@@ -156,7 +172,7 @@ export function describer(run) {
       const ends = marks.flatMap(m => (m.fire ? [m.fire.first, m.fire.t] : m.gap ? [m.boundary] : [m.hold.t]));
       const [from, to] = [Math.min(...ends), Math.max(...ends)];
       return {
-        t: from, kind: marks[0].kind, lane: schedule.id, title: `${visible(schedule.name)}: ${number(total)} marks in one place`, when: between(from, to), sub: list.join(', '),
+        t: from, kind: marks[0].kind, lane: schedule.id, title: `${called(schedule.name)}: ${number(total)} marks in one place`, when: between(from, to), sub: list.join(', '),
         span: around(from, to, schedule.every), facts: [...counts].map(([kind, n]) => [MARKS[kind].say, number(n)]), causes: [],
         note: 'Too close to tell apart here. Zoom in to see each one.',
       };

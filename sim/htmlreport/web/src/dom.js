@@ -23,6 +23,10 @@ function fill(element, attributes, children) {
 // text around it.
 export const name = text => h('bdi', { class: 'name' }, visible(text));
 
+// isolated is name within a text that is no element's alone.
+export const isolated = text => (LEFTWARDS.test(text) ? `\u2068${visible(text)}\u2069` : visible(text));
+const LEFTWARDS = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
 // visible shows characters that would not be seen as what they are.
 export const visible = text => String(text).replace(UNSEEN, shown);
 

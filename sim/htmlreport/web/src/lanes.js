@@ -25,7 +25,7 @@ export function layOut(run, schedules, compact) {
     put('process', process.id, compact ? 50 : 41, i ? 0 : 7, compact ? 28 : 15, { process, label: process.name, sub: process.runs ? 'lease, clock' : 'clock' });
   });
   schedules.forEach((schedule, i) => {
-    put('schedule', schedule.id, compact ? 34 : 24, i ? 0 : 6, compact ? 22 : 11.5,
+    put('schedule', schedule.id, compact ? 38 : 24, i ? 0 : 6, compact ? 27 : 11.5,
       { schedule, label: visible(schedule.name), sub: schedule.spec.replace('@every ', '') });
   });
   put('depth', 'depth', compact ? 54 : 42, 7, 20, { label: 'Jobs waiting', sub: 'all queues' });
@@ -36,24 +36,34 @@ const clipped = (view, a, b) => [Math.max(a, -20), Math.min(b, view.width + 20)]
 
 export function drawFaults(view, lane) {
   const { c, axis, colours, run } = view, y = lane.y + 6;
-  let right = -99;
-  const faults = [...run.faults].sort((a, b) => a.at - b.at);
-  faults.forEach((f, i) => {
-    const from = axis.x(f.at), to = axis.x(f.end), next = faults[i + 1] ? axis.x(faults[i + 1].at) : view.width;
-    if (to < view.left || from > view.right) return;
+  const label = faults => faults[0].badge + (faults.length > 1 ? ` +${faults.length - 1}` : '');
+  const groups = [];
+  for (const f of [...run.faults].sort((a, b) => a.at - b.at)) {
+    const from = axis.x(f.at), to = axis.x(f.end), before = groups.at(-1);
+    if (to < view.left || from > view.right) continue;
     c.fillStyle = colours.ink;
     c.fillRect(from, lane.y + lane.height - 3, Math.max(2, to - from), 2);
     const w = width(c, f.badge, 10.5, 600) + 9;
-    const sticky = Math.min(Math.max(from, view.left + 2), Math.max(from, to - w));
-    const x = Math.min(Math.max(sticky, right + 3), view.width - w - 2);
-    const label = visible(f.short), long = width(c, label), room = Math.min(next, view.width) - x - w - 8;
-    if (x < right - w / 2) return; // it hides behind its neighbours until there is room; F goes to it
+    const sticky = Math.min(Math.max(from, view.left + 2), Math.max(from, to - w), view.width - w - 2), x = Math.max(sticky, before ? before.x + before.w + 3 : 0);
+    if (x - sticky < w || !before) {
+      groups.push({ x, w, from, faults: [f] });
+    } else { // too far from where it is: with the ones before it
+      before.faults.push(f);
+      before.w = width(c, label(before.faults), 10.5, 600) + 9;
+    }
+  }
+  groups.forEach(({ x, w, faults }, i) => {
+    c.fillStyle = colours.ink;
     pill(c, x, y, w, 17, 4);
     c.fill();
-    text(c, f.badge, x + w / 2, y + 9, { size: 10.5, weight: 600, align: 'center', colour: colours.surface });
-    if (long < room) text(c, label, x + w + 5, y + 9, { colour: colours.ink, halo: colours.surface });
-    right = x + w;
-    view.hit(lane, x, x + w + (long < room ? long + 6 : 0), { type: 'fault', fault: f, key: f.key }, 3);
+    text(c, label(faults), x + w / 2, y + 9, { size: 10.5, weight: 600, align: 'center', colour: colours.surface });
+    if (faults.length > 1) {
+      view.hit(lane, x, x + w, { type: 'faults', faults, key: `faults/${faults[0].key}` }, 3);
+      return;
+    }
+    const short = visible(faults[0].short), long = width(c, short), room = Math.min(groups[i + 1]?.x ?? view.width, view.width) - x - w - 8;
+    if (long < room) text(c, short, x + w + 5, y + 9, { colour: colours.ink, halo: colours.surface });
+    view.hit(lane, x, x + w + (long < room ? long + 6 : 0), { type: 'fault', fault: faults[0], key: faults[0].key }, 3);
   });
 }
 
@@ -64,7 +74,7 @@ export function drawProcess(view, lane) {
   c.fillRect(0, Math.round(bar + barHeight + 2), view.width, 1);
   drawClock(view, lane);
   for (const away of p.away) drawAway(view, lane, away, bar + barHeight);
-  for (const lease of p.leases) drawLease(view, lane, lease, bar, barHeight);
+  for (const leases of clusters(view, p.leases)) drawLeases(view, lane, leases, bar, barHeight);
   p.bounds.forEach((bound, i) => drawBound(view, lane, bound, i, bar + barHeight));
   let right = -99;
   p.marks.forEach((m, i) => {
@@ -149,9 +159,42 @@ function drawAway(view, lane, away, bottom) {
   view.hit(lane, a, b, { type: 'away', process: lane.process, away, key: `${lane.process.id}/away/${away.from}` }, 1);
 }
 
+// clusters are the leases in view; those that are too short and too near each other
+// to tell apart are together.
+function clusters(view, leases) {
+  const list = [], near = 3;
+  for (const lease of leases) {
+    const from = view.axis.x(lease.from), to = view.axis.x(lease.to), before = list.at(-1);
+    if (to < view.left || from > view.right) continue;
+    const short = to - from < near;
+    if (short && before?.short && from - before.to < near) {
+      before.to = to;
+      before.leases.push(lease);
+    } else {
+      list.push({ from, to, short, leases: [lease] });
+    }
+  }
+  return list;
+}
+
+function drawLeases(view, lane, { from, to, leases }, y, height) {
+  const { c, colours } = view;
+  if (leases.length === 1) return drawLease(view, lane, leases[0], y, height);
+  c.fillStyle = colours.leasefill;
+  c.fillRect(from, y, to - from, height);
+  c.fillStyle = colours.lease;
+  for (let x = from; x < to; x += 6) c.fillRect(x, y, 2.5, height);
+  const label = `${number(leases.length)} leases`, w = width(c, label, 11, 550);
+  if (to - from > w + 16) {
+    c.fillStyle = colours.leasefill;
+    c.fillRect((from + to - w) / 2 - 4, y, w + 8, height);
+    text(c, label, (from + to - w) / 2, y + 7.5, { weight: 550, colour: colours.leasetext });
+  }
+  view.hit(lane, from, to, { type: 'leases', process: lane.process, leases, key: `${lane.process.id}/leases/${leases[0].from}` }, 0, y + 7);
+}
+
 function drawLease(view, lane, lease, y, height) {
   const { c, axis, colours } = view, from = axis.x(lease.from), to = axis.x(lease.to);
-  if (to < view.left || from > view.right) return;
   const away = lane.process.away.find(w => w.from >= lease.from && w.from < lease.to);
   const held = away ? axis.x(away.from) : to, [a, b] = clipped(view, from, held);
   c.fillStyle = colours.leasefill;

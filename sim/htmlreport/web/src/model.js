@@ -1,3 +1,4 @@
+import { visible } from './dom.js';
 import { HOUR, MINUTE } from './format.js';
 
 // read turns the data of the page into a run: rows become objects, and every
@@ -5,6 +6,9 @@ import { HOUR, MINUTE } from './format.js';
 export function read(data) {
   const run = { ...data, end: data.simulated };
   run.at = t => run.start + t;
+  for (const said of [...run.log, ...run.faults, ...run.failures, ...run.processes.flatMap(p => p.marks)]) {
+    for (const key of ['text', 'say', 'short', 'effect', 'title', 'detail']) if (said[key]) said[key] = visible(said[key]);
+  }
   run.faults.forEach((f, i) => Object.assign(f, { index: i, badge: `F${i + 1}`, key: `F${i + 1}` }));
   run.processes.forEach((p, i) => Object.assign(p, { index: i, id: `process-${i}` }));
   run.schedules.forEach((s, i) => readSchedule(s, i));

@@ -7,7 +7,7 @@ const KEYS = [['← →', 'next'], ['F', 'fault'], ['+ − 0', 'zoom'], ['↑ �
 // chain lists causes, oldest first; the last is what they led to, or one of them.
 export const chain = (run, causes, ends = true) => h('ol', { class: 'chain' }, causes.map((link, i) => h('li', { class: ends && i === causes.length - 1 ? 'self' : null },
   h('span', { class: 'link' }, link.fault >= 0 && link.kind === 'fault' ? h('span', { class: 'badge' }, run.faults[link.fault].badge) : MARKS[link.kind] ? markIcon(link.kind, 16) : h('span', { class: 'dot' })),
-  h('span', {}, h('time', { class: 'number' }, exact(run.at(link.t))), visible(link.text), link.rule ? [' ', h('span', { class: 'rule' }, link.rule)] : null))));
+  h('span', {}, h('time', { class: 'number' }, exact(run.at(link.t))), link.text, link.rule ? [' ', h('span', { class: 'rule' }, link.rule)] : null))));
 
 // Panel has the details of what is selected or, with nothing selected, the
 // faults of the run.

@@ -323,7 +323,7 @@ export class Timeline {
     const { o: c } = this, { lane, y } = target, a = Math.max(target.from, 0), b = Math.min(target.to, this.width);
     c.strokeStyle = this.colours.ink;
     c.lineWidth = lineWidth;
-    if (target.ref.type === 'lease') pill(c, a - 1.5, y - 8.5, b - a + 3, 17, 4);
+    if (target.ref.type.startsWith('lease')) pill(c, a - 1.5, y - 8.5, b - a + 3, 17, 4);
     else if (target.ref.type === 'away') pill(c, a - 1.5, lane.y + 2.5, b - a + 3, lane.height - 6, 4);
     else pill(c, a - 3, y - (lane.type === 'faults' ? 11 : 7.5), b - a + 6, lane.type === 'faults' ? 22 : 15, 7);
     c.stroke();
