@@ -62,6 +62,8 @@ func TestDrawGolden(t *testing.T) {
 	section("faults=4..9 kinds=store-full,store-journal-error,store-swizzle", 0, 1, 2, 3, 4, 5, 6, 7, 1<<63)
 	section("portfolio faults=1..6 kinds="+strings.Replace(every, "store-swizzle", "store-journal-error,store-swizzle", 1),
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+	s.Outboxes = []Outbox{{Name: "mail"}, {Name: "sms"}}
+	section("faults=4..9 kinds=handler-failing,handler-spawning", 0, 1, 2, 3, 4, 5, 6, 7, 1<<63)
 	require.Equal(t, string(golden), b.String())
 }
 
