@@ -135,6 +135,7 @@ func TestD4RotationsGoOnBesideWrites(t *testing.T) {
 		})
 	}
 	writers.Wait()
+	e.background.Wait() // a rotation that Close came before would not be made
 	state := stateOf(t, e.Engine)
 	require.NoError(t, e.Close())
 	require.Greater(t, e.journal.generation, uint64(1))
