@@ -63,6 +63,17 @@ func TestClaimsEnd(t *testing.T) {
 			want:  QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"lapsed": 1}},
 			marks: []string{"heartbeat-refused", "claim-reclaimed", "dead-letter"},
 		},
+		{
+			// Its last claim lapses after 50 s, and its worker comes back after 60 s.
+			name: "QU9 a job that is out of attempts and has expired died of its expiry", schedule: "handler=slow expires=55s",
+			want:  QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"expired": 1}},
+			marks: []string{"ack-refused", "claim-reclaimed", "job-expired"},
+		},
+		{
+			name: "QU5 a millisecond before it has expired, it died of its last claim", schedule: "handler=slow expires=60001ms",
+			want:  QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"lapsed": 1}},
+			marks: []string{"ack-refused", "claim-reclaimed", "last-claim-lapsed"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := "simulate v1\nrun 90m\nschedule a every=1h queue=q visibility=10s backoff=5s attempts=3 " + c.schedule + "\n"

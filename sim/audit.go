@@ -51,6 +51,9 @@ func (t *truth) auditQueue(q *trueQueue) (rows int64) {
 		t.w.checked[anAuditedJob]++
 		if row.State == store.Dead {
 			dead++
+			if died, known := q.dead[row.ID]; !known || died.lastError != row.LastError {
+				t.w.fail(oneState, row.Schedule, fmt.Sprintf("%s is dead of %q, not of %q", jobOf(row.FireAt), row.LastError, died.lastError))
+			}
 			return
 		}
 		j := t.jobs[row.ID]

@@ -71,7 +71,7 @@ var checkedAt = [occasions][]invariant{
 	aFire:             {firesOnce, onGridOnly, notEarly, oneFate, fireOrder, oneState},
 	aReport:           {trueReport},
 	anOperation:       {trueEvents},
-	aClaim:            {oneState},
+	aClaim:            {oneState, claimOrder},
 	aClaimedJob:       {oneState, oneClaim, notEarly, attemptsHeld, rightJob, claimOrder, liveness},
 	aJobReceived:      {rightJob},
 	aSettlement:       {staleToken},

@@ -142,6 +142,19 @@ func secondJob() liar {
 	}}
 }
 
+// dead is a liar that changes the dead jobs that are listed.
+func dead(change func(*store.Job)) liar {
+	return liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+		n, now, err := s.Jobs(ctx, f, dst)
+		for i := range dst[:n] {
+			if dst[i].State == store.Dead {
+				change(&dst[i])
+			}
+		}
+		return n, now, err
+	}}
+}
+
 // settle is a liar that changes how a job ends.
 func settle(change func(*store.Settle)) liar {
 	return liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
@@ -163,6 +176,17 @@ func listed(change func(row *store.Schedule, now store.Instant)) liar {
 	}}
 }
 
+// dueRows is a liar that changes the first of the schedules that are due.
+func dueRows(change func(*store.Schedule)) liar {
+	return liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+		due, err := s.Due(ctx, dst)
+		if due.N > 0 {
+			change(&dst[0])
+		}
+		return due, err
+	}}
+}
+
 // put is a liar that changes a schedule before it is written.
 func put(change func(*store.Schedule)) liar {
 	return liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
@@ -170,6 +194,17 @@ func put(change func(*store.Schedule)) liar {
 			change(&b.Puts[i].Row)
 		}
 		return s.Commit(ctx, b)
+	}}
+}
+
+// written is a liar that changes a schedule after it was written.
+func written(change func(*store.Schedule)) liar {
+	return liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+		done, err := s.Commit(ctx, b)
+		for i := range done.Puts {
+			change(&done.Puts[i])
+		}
+		return done, err
 	}}
 }
 
@@ -205,6 +240,11 @@ engine standby=yes batch=1
 run 1h
 schedule a every=1m queue=q
 schedule b every=1m queue=q
+`
+	fullQueue = `simulate v1
+engine standby=yes queue-limit=1
+run 1h
+schedule a every=1m queue=q handler=ok:90s
 `
 	downFor90m = `simulate v1
 engine standby=yes

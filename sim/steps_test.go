@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/store"
 )
 
 // hourly has one job, fired at 1 h, and the handler in Go. What more is said of
@@ -283,6 +284,48 @@ func TestQU12StepsEnqueueAgain(t *testing.T) {
 	s.For += time.Hour
 	r := passedWith(t, s)
 	require.EqualValues(t, 4, r.Queues[0].Done)
+}
+
+// A store is caught that makes a second job under a key, none under a free one, or
+// answers with another job than has it.
+func TestQU12AKeyIsOneJob(t *testing.T) {
+	s := hourly(t, func(c *Call) error {
+		for range 2 {
+			if _, err := c.Enqueue("q", nil, tickonce.EnqueueOptions{Key: "k", Delay: time.Hour}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, lie := range []func(s store.Store, b *store.Batch) (store.Committed, error){
+		func(s store.Store, b *store.Batch) (store.Committed, error) {
+			for i := range b.Inserts {
+				b.Inserts[i].Key = ""
+				defer func() { b.Inserts[i].Key = "k" }()
+			}
+			return s.Commit(ctx, b)
+		},
+		func(s store.Store, b *store.Batch) (store.Committed, error) {
+			done, err := s.Commit(ctx, b)
+			for i := range done.Inserts {
+				done.Inserts[i].Existing = true
+			}
+			return done, err
+		},
+		func(s store.Store, b *store.Batch) (store.Committed, error) {
+			done, err := s.Commit(ctx, b)
+			for i := range done.Inserts {
+				if done.Inserts[i].Existing {
+					done.Inserts[i].Job++
+				}
+			}
+			return done, err
+		},
+	} {
+		r := run(&s, lying(liar{commit: lie}))
+		require.Equal(t, oneState.String(), r.Failures[0].Invariant)
+		require.Contains(t, r.Failures[0].Detail, "the key")
+	}
 }
 
 // What is lost on the way, refused for want of room, or asked for wrongly, the

@@ -9,7 +9,7 @@ import (
 // jobLies are those about jobs and their claims.
 var jobLies = []lie{
 	{
-		lie: "a job has the id of another", fails: oneState, text: calmHour,
+		lie: "a job has the id of another", fails: oneState, says: "got id", text: calmHour,
 		below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
 			held, err := s.Advance(ctx, t)
 			for i := range t.Fires {
@@ -20,19 +20,13 @@ var jobLies = []lie{
 	},
 	{
 		lie: "a live claim is handed out again", fails: oneClaim, text: slowJobs,
-		below: func() liar {
-			last := map[string]store.Job{}
-			return liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
-				c, err := s.Claim(ctx, queue, "liar", dst)
-				if c.N == 0 && last[queue].ID != 0 {
-					dst[0], c.N = last[queue], 1
-				}
-				if last[queue] = (store.Job{}); c.N > 0 {
-					last[queue] = dst[0]
-				}
-				return c, err
-			}}
-		}(),
+		below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+			c, err := s.Claim(ctx, queue, "liar", dst)
+			if c.N == 0 {
+				c.N, _, _ = s.Jobs(ctx, store.Filter{Queue: queue, State: store.Claimed}, dst)
+			}
+			return c, err
+		}},
 	},
 	{
 		lie: "a claim lasts longer than its visibility", fails: oneClaim, text: calmHour,
@@ -58,6 +52,39 @@ var jobLies = []lie{
 	{
 		lie: "a job is handed out before one whose claim has lapsed", fails: claimOrder, text: panickingJobs,
 		below: secondJob(),
+	},
+	{
+		lie: "no job is handed out where there is one", fails: claimOrder, text: calmHour,
+		below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
+			if now := shownBy(s); now/1000%2 == 0 {
+				return store.Claim{Now: now}, nil
+			}
+			return s.Claim(ctx, queue, "liar", dst)
+		}},
+	},
+	{
+		lie: "a job has the error of another", fails: rightJob, text: failingJobs,
+		below: claim(func(j *store.Job) { j.LastError += "?" }),
+	},
+	{
+		lie: "a handler is told of another error", fails: rightJob, text: failingJobs,
+		above: claim(func(j *store.Job) { j.LastError += "?" }),
+	},
+	{
+		lie: "a job is to be ready at another time", fails: rightJob, text: calmHour,
+		below: claim(func(j *store.Job) { j.RunAt-- }),
+	},
+	{
+		lie: "a job expires at another time", fails: rightJob, text: calmHour,
+		below: claim(func(j *store.Job) { j.ExpiresAt = j.RunAt + 60*minuteMS }),
+	},
+	{
+		lie: "a job is dead of another error", fails: oneState, text: failingJobs,
+		below: dead(func(j *store.Job) { j.LastError = store.ErrorExpired }),
+	},
+	{
+		lie: "another job is dead", fails: oneState, text: failingJobs,
+		below: dead(func(j *store.Job) { j.ID += 1000 }),
 	},
 	{
 		lie: "a job has another payload", fails: rightJob, text: calmHour,
@@ -164,6 +191,16 @@ var jobLies = []lie{
 		}},
 	},
 	{
+		lie: "a queue counts a claim too many", fails: conservation, text: calmHour,
+		below: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
+			n, now, err := s.Queues(ctx, from, dst)
+			for i := range dst[:n] {
+				dst[i].Claims++
+			}
+			return n, now, err
+		}},
+	},
+	{
 		lie: "a transaction acks for a claim that was lost", fails: staleToken,
 		text: strings.NewReplacer("visibility=10m", "visibility=30s", "65s", "40s").Replace(transactions),
 		below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
@@ -192,4 +229,31 @@ var jobLies = []lie{
 			return c, err
 		}},
 	},
+}
+
+// rowLies are that a claimed job is not as it was written, field by field.
+func rowLies() (lies []lie) {
+	for _, c := range []struct {
+		field  string
+		change func(*store.Job)
+	}{
+		{"state", func(j *store.Job) { j.State = store.Pending }},
+		{"attempts", func(j *store.Job) { j.Attempts++ }},
+		{"boundary", func(j *store.Job) { j.FireAt++ }},
+		{"run-at", func(j *store.Job) { j.RunAt++ }},
+		{"deadline", func(j *store.Job) { j.Deadline++ }},
+		{"id", func(j *store.Job) { j.ID += 1000 }},
+	} {
+		lies = append(lies, lie{
+			lie: "a job changes its " + c.field + " by itself", fails: oneState, says: "not as it was written", text: slowJobs,
+			below: liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+				n, now, err := s.Jobs(ctx, f, dst)
+				for i := range dst[:n] {
+					c.change(&dst[i])
+				}
+				return n, now, err
+			}},
+		})
+	}
+	return lies
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -65,7 +66,7 @@ var scheduleLies = []lie{
 		below: tick(func(t *store.Tick) { t.Moves[0].Cursor, t.Moves[0].DueAt = t.Now+minuteMS, t.Now+minuteMS }),
 	},
 	{
-		lie: "a held row moves its cursor", fails: holdsStill, text: calmHour,
+		lie: "a held row moves its cursor", fails: holdsStill, says: "moved its cursor", text: calmHour,
 		below: tick(func(t *store.Tick) { t.Moves[0].Hold = &store.Hold{Times: 1} }),
 	},
 	{
@@ -120,10 +121,14 @@ var scheduleLies = []lie{
 		above: tick(func(t *store.Tick) { t.Moves[0].SetAt = 0 }),
 	},
 	{
-		lie: "a schedule moves that is not due", fails: rightRows, text: calmHour,
+		lie: "a schedule moves that is not due", fails: rightRows, says: "it moved at", text: calmHour,
 		above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
-			n, now, err := s.Schedules(ctx, "", dst)
-			return store.Due{N: n, Now: now, Next: now + minuteMS}, err
+			due, err := s.Due(ctx, dst)
+			if err == nil {
+				due.N, _, err = s.Schedules(ctx, "", dst)
+			}
+			due.Next = due.Now + minuteMS
+			return due, err
 		}},
 	},
 	{
@@ -189,6 +194,14 @@ var scheduleLies = []lie{
 		}),
 	},
 	{
+		lie: "a resume tells another time at which it was decided", fails: pauses, says: "was decided at", text: pausedHour,
+		below: put(func(row *store.Schedule) {
+			if row.ID != 0 && row.Paused == store.Active {
+				row.SetAt++
+			}
+		}),
+	},
+	{
 		lie: "a resume lets the missed fire", fails: pauses, text: pausedHour,
 		below: put(func(row *store.Schedule) {
 			if row.ID != 0 && row.Paused == store.Active {
@@ -220,6 +233,25 @@ var scheduleLies = []lie{
 		below: tick(func(t *store.Tick) { t.Now++ }),
 	},
 	{
+		lie: "a tick rests on another reading than its rows", fails: rightRows, says: "a tick rests on", text: calmHour,
+		above: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
+			n, now, err := s.Schedules(ctx, "", dst)
+			return store.Due{N: n, Now: now, Next: now + minuteMS}, err
+		}},
+	},
+	{
+		lie: "a move for which there was no room gives a job", fails: revGuard, says: "gave a job", text: fullQueue,
+		below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
+			held, err := s.Advance(ctx, t)
+			for i := range t.Fires {
+				if f := &t.Fires[i]; t.Moves[f.Move].Outcome == store.Full {
+					f.Job = 1
+				}
+			}
+			return held, err
+		}},
+	},
+	{
 		lie: "an unchanged row is stale", fails: revGuard, text: calmHour,
 		below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
 			t.Moves[0].Rev += 100
@@ -238,13 +270,7 @@ var scheduleLies = []lie{
 	},
 	{
 		lie: "a due row is read as it is not", fails: rightRows, text: calmHour,
-		below: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
-			due, err := s.Due(ctx, dst)
-			if due.N > 0 {
-				dst[0].Queue = "other"
-			}
-			return due, err
-		}},
+		below: dueRows(func(row *store.Schedule) { row.Queue = "other" }),
 	},
 	{
 		lie: "a registration makes the past due", fails: notEarly, text: calmHour,
@@ -262,6 +288,26 @@ var scheduleLies = []lie{
 	{
 		lie: "a registration begins anew", fails: keepsGrid, text: downFor90m, above: changed,
 		below: put(func(row *store.Schedule) { row.ID = 0 }),
+	},
+	{
+		lie: "a registration tells another time at which a cursor was set", fails: keepsGrid, text: downFor90m, above: changed,
+		below: put(func(row *store.Schedule) {
+			if row.ID != 0 {
+				row.SetAt++
+			}
+		}),
+	},
+	{
+		lie: "an id is given again", fails: keepsGrid, text: calmHour,
+		below: written(func(row *store.Schedule) { row.ID = 1 }),
+	},
+	{
+		lie: "a rev stays as it was", fails: revGuard, says: "its rev went from", text: pausedHour,
+		below: written(func(row *store.Schedule) {
+			if row.Rev > 1 {
+				row.Rev--
+			}
+		}),
 	},
 	{
 		lie: "a cursor is put off the grid", fails: onGridOnly, text: calmHour,
@@ -317,6 +363,14 @@ var scheduleLies = []lie{
 		}},
 	},
 	{
+		lie: "a fire is told as of another queue", fails: trueEvents, says: "is not so", text: calmHour,
+		above: dueRows(func(row *store.Schedule) { row.Queue = "r" }),
+	},
+	{
+		lie: "a fire is told as of another schedule", fails: trueEvents, says: "is not so", text: calmHour,
+		above: dueRows(func(row *store.Schedule) { row.Name = "b" }),
+	},
+	{
 		lie: "skips are told that were not made", fails: trueEvents, text: downFor90m,
 		above: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
 			held, err := s.Advance(ctx, t)
@@ -335,14 +389,6 @@ var scheduleLies = []lie{
 		}},
 	},
 	{
-		lie: "schedules that are due at once are read out of the order of their names", fails: fireOrder, text: calmHour,
-		below: liar{due: func(s store.Store, dst []store.Schedule) (store.Due, error) {
-			due, err := s.Due(ctx, dst)
-			slices.Reverse(dst[:due.N])
-			return due, err
-		}},
-	},
-	{
 		lie: "a retried job is handed out before its time", fails: notEarly, text: failingJobs,
 		below: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
 			c, err := s.Claim(ctx, queue, "liar", dst)
@@ -353,6 +399,13 @@ var scheduleLies = []lie{
 			}
 			return c, err
 		}},
+	},
+	{
+		lie: "a schedule changes by itself", fails: rightRows, says: "not as it was written", text: calmHour,
+		below: liar{
+			due:       func(store.Store, []store.Schedule) (store.Due, error) { return store.Due{Next: store.None}, nil },
+			schedules: listed(func(row *store.Schedule, _ store.Instant) { row.Priority++ }).schedules,
+		},
 	},
 	{
 		lie: "a schedule is forgotten", fails: rightRows, text: calmHour,
@@ -387,7 +440,17 @@ var scheduleLies = []lie{
 		}},
 	},
 	{
-		lie: "a transaction is written in spite of a roll-back", fails: asAsked, text: strings.ReplaceAll(transactions, "handler=ok", "handler=fail"),
+		lie: "a transaction is written without one of its jobs", fails: asAsked, says: "with 1 acks and 1 jobs", text: transactions,
+		above: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
+			all := len(b.Inserts)
+			b.Inserts = b.Inserts[:min(all, 1)]
+			done, err := s.Commit(ctx, b)
+			done.Inserts = append(done.Inserts, make([]store.Inserted, all)...)
+			return done, err
+		}},
+	},
+	{
+		lie: "a transaction is written in spite of a roll-back", fails: asAsked, says: "rolled back", text: strings.ReplaceAll(transactions, "handler=ok", "handler=fail"),
 		above: liar{schedules: func(s store.Store, from string, dst []store.Schedule) (int, store.Instant, error) {
 			if len(dst) == 1 { // as a transaction reads
 				_, _ = s.Commit(ctx, &store.Batch{Inserts: []store.Insert{{Queue: "q"}}})
@@ -428,6 +491,17 @@ var scheduleLies = []lie{
 				return store.Due{Now: due.Now, Next: dst[0].DueAt + 5*minuteMS}, err
 			}
 			return due, err
+		}},
+	},
+	{
+		lie: "a schedule is never registered", fails: liveness, says: "its registration", text: calmHour,
+		above: liar{commit: func(store.Store, *store.Batch) (store.Committed, error) { return store.Committed{}, faultstore.ErrLost }},
+	},
+	{
+		lie: "a queue does not tell of its last job", fails: liveness, text: strings.ReplaceAll(failingJobs, "run 2h", "run 119m"),
+		above: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
+			_, now, err := s.Queues(ctx, from, dst)
+			return 0, now, err
 		}},
 	},
 	{

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 type lie struct {
 	lie    string
 	fails  invariant // is there to find it
+	says   string    // in its words, where it is found in several ways
 	text   string
 	below  liar
 	above  liar
@@ -24,7 +26,7 @@ const minuteMS = 60_000
 // TestChecksHaveTeeth tells one lie at a time, below the truth or above it, and
 // demands that the check fails which is there for it.
 func TestChecksHaveTeeth(t *testing.T) {
-	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, outboxLies) {
+	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, rowLies(), outboxLies) {
 		t.Run(c.lie, func(t *testing.T) {
 			s, err := Parse("lies.sim", c.text)
 			require.NoError(t, err)
@@ -48,7 +50,9 @@ func TestChecksHaveTeeth(t *testing.T) {
 					return l
 				},
 			})
-			require.True(t, slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Invariant == c.fails.String() }),
+			require.True(t, slices.ContainsFunc(r.Failures, func(f Failure) bool {
+				return f.Invariant == c.fails.String() && strings.Contains(f.Detail, c.says)
+			}),
 				"%s is broken, found were %+v, verdict %s", c.fails, r.Failures[:min(len(r.Failures), 3)], r.Verdict)
 			for _, f := range r.Failures {
 				i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.Invariant == f.Invariant })

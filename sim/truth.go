@@ -31,6 +31,8 @@ type truth struct {
 	named     map[string]*trueSchedule
 	byID      map[store.ScheduleID]*trueSchedule
 
+	lastSchedule store.ScheduleID
+
 	queues  []*trueQueue // by name
 	byQueue map[string]*trueQueue
 	jobs    map[store.JobID]*trueJob // those that are not at their end
@@ -129,13 +131,13 @@ func (t *truth) opened(s store.Store) {
 	if t.w.rig.below != nil {
 		t.Store = t.w.rig.below(s)
 	}
-	t.byID = map[store.ScheduleID]*trueSchedule{}
+	t.byID, t.lastSchedule = map[store.ScheduleID]*trueSchedule{}, 0
 	for i := range t.schedules {
 		t.schedules[i].known = false
 	}
 	t.eachSchedule(func(row *store.Schedule) {
 		if s := t.named[row.Name]; s != nil {
-			t.byID[row.ID] = s
+			t.identify(row.ID, s)
 			s.know(row, t.byQueue[row.Queue])
 		}
 	})

@@ -25,8 +25,8 @@ type trueQueue struct {
 	doomed    events[store.JobID] // jobs by when they are doomed, and some that are no more
 	claimable claimable
 
-	dead   map[store.JobID]death // dead jobs
-	deaths [deathCauses]int64    // how many of each cause
+	dead   map[store.JobID]deadJob
+	deaths [deathCauses]int64 // how many of each cause
 
 	delivered                  map[store.JobID]bool // of an outbox: the entries that came through
 	deliveries, deliveredAgain int64                // how often one did, and how often one that had
@@ -42,6 +42,12 @@ const (
 
 	deathCauses = iota
 )
+
+// deadJob is the model of a job that is dead.
+type deadJob struct {
+	cause     death
+	lastError string
+}
 
 // DeathCauses lists the keys of [QueueResult.DeadReasons].
 func DeathCauses() []string { return deathWords[:] }
@@ -62,12 +68,13 @@ type trueJob struct {
 	runAt    store.Instant
 	expires  store.Instant
 
-	claimed  bool
-	attempts int32
-	cause    int64 // its latest event
-	fault    int   // that it met last, from 1
-	deadline store.Instant
-	claim    int // among those of its queue
+	claimed   bool
+	attempts  int32
+	lastError string // of the attempt that failed last
+	cause     int64  // its latest event
+	fault     int    // that it met last, from 1
+	deadline  store.Instant
+	claim     int // among those of its queue
 }
 
 // readyAt is when the job may be handed out (QU1, QU3).
@@ -161,7 +168,7 @@ func (t *truth) openJobs() {
 		unfinished := before.Pending + before.Claimed + before.Dead // those that the store does not have any more
 		q.row = t.queueRow(q.row.Name)
 		q.doomed, q.claimable = events[store.JobID]{}, claimable{}
-		q.dead, q.deaths = map[store.JobID]death{}, [deathCauses]int64{}
+		q.dead, q.deaths = map[store.JobID]deadJob{}, [deathCauses]int64{}
 		if q.outbox != nil && q.row.Enqueued < before.Enqueued { // an id may be given again
 			q.delivered = map[store.JobID]bool{}
 		}
@@ -170,19 +177,19 @@ func (t *truth) openJobs() {
 			if delivered[row.ID] {
 				q.delivered[row.ID] = true
 			}
-			cause, wasDead := dead[row.ID]
+			died, wasDead := dead[row.ID]
 			if wasDead || open[row.ID] != nil {
 				unfinished--
 			}
 			if t.lastJob = max(t.lastJob, row.ID); row.State == store.Dead {
-				q.die(row.ID, cause)
+				q.die(row.ID, deadJob{died.cause, row.LastError})
 				return
 			}
 			t.add(row.ID, trueJob{
 				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt,
 				payload: row.Payload, key: row.Key, priority: row.Priority, stamps: row.Stamps,
 				runAt: row.RunAt, expires: row.ExpiresAt,
-				claimed: row.State == store.Claimed, attempts: row.Attempts, deadline: row.Deadline, cause: t.w.causes.opened,
+				claimed: row.State == store.Claimed, attempts: row.Attempts, lastError: row.LastError, deadline: row.Deadline, cause: t.w.causes.opened,
 			})
 		})
 		if lost := before.Enqueued - q.row.Enqueued; lost > 0 {
@@ -236,6 +243,11 @@ func (t *truth) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		t.w.owes(tickonce.EventClaimed, claim.Now, int64(dst[i].ID)+int64(dst[i].Attempts)<<48, 1)
 		t.claimed(q, &dst[i], claim.Now)
 	}
+	if claim.N < len(dst) && claim.Buried < store.MaxBuried {
+		if left := t.first(q, claim.Now); left != nil {
+			t.w.fail(claimOrder, left.schedule.scenario.Name, jobOf(left.boundary)+" was not handed out, and nothing was in its way")
+		}
+	}
 	return claim, nil
 }
 
@@ -261,7 +273,8 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	case row.Deadline != now.Add(j.stamps.VisibilityMS):
 		broken(oneClaim, "until "+text(row.Deadline)+", which is not its visibility")
 	case row.FireAt != j.boundary || row.Schedule != j.schedule.scenario.Name || row.Stamps != j.stamps ||
-		row.Priority != j.priority || !bytes.Equal(row.Payload, j.payload):
+		row.Priority != j.priority || row.RunAt != j.runAt || row.ExpiresAt != j.expires || row.LastError != j.lastError ||
+		!bytes.Equal(row.Payload, j.payload):
 		broken(rightJob, "with other contents than it was fired with")
 	}
 	if first := t.first(q, now); first != nil && first.goesBefore(j) {
@@ -293,9 +306,9 @@ func (t *truth) checkJob(job *tickonce.Job, q *trueQueue) {
 	t.w.checked[aJobReceived]++
 	if j.queue != q || job.Queue != q.row.Name || job.Schedule != j.schedule.scenario.Name || job.Boundary != timeOf(j.boundary) ||
 		!bytes.Equal(job.Payload, j.payload) || job.MaxAttempts != int(j.stamps.MaxAttempts) || job.Attempt > int(j.attempts) ||
-		job.Attempt == int(j.attempts) && j.claimed && job.Deadline.After(timeOf(j.deadline)) {
-		t.w.fail(rightJob, job.Schedule, fmt.Sprintf("%s reached its handler as one of %q and queue %q, boundary %s, attempt %d of %d until %s, with %d bytes",
-			jobOf(j.boundary), job.Schedule, job.Queue, job.Boundary, job.Attempt, job.MaxAttempts, job.Deadline, len(job.Payload)))
+		job.Attempt == int(j.attempts) && j.claimed && (job.Deadline.After(timeOf(j.deadline)) || job.LastError != j.lastError) {
+		t.w.fail(rightJob, job.Schedule, fmt.Sprintf("%s reached its handler as one of %q and queue %q, boundary %s, attempt %d of %d until %s, with %d bytes, after %q",
+			jobOf(j.boundary), job.Schedule, job.Queue, job.Boundary, job.Attempt, job.MaxAttempts, job.Deadline, len(job.Payload), job.LastError))
 	}
 }
 
@@ -326,23 +339,23 @@ func (t *truth) bury(q *trueQueue, now store.Instant) int {
 		q.doomed.push(last.at, 0, last.id)
 	}
 	for _, d := range due {
-		cause := expired
-		if j := t.jobs[d.id]; j.claimed && j.attempts >= j.stamps.MaxAttempts {
-			cause = lapsed
+		died := deadJob{lapsed, store.ErrorExhausted}
+		if t.jobs[d.id].expires <= now { // of both it is this (QU9)
+			died = deadJob{expired, store.ErrorExpired}
 		}
-		t.die(d.id, cause)
+		t.die(d.id, died)
 	}
 	return len(due)
 }
 
 // die notes a dead job.
-func (q *trueQueue) die(id store.JobID, cause death) {
-	q.dead[id] = cause
-	q.deaths[cause]++
+func (q *trueQueue) die(id store.JobID, died deadJob) {
+	q.dead[id] = died
+	q.deaths[died.cause]++
 }
 
-func (t *truth) die(id store.JobID, cause death) {
-	j := t.jobs[id]
+func (t *truth) die(id store.JobID, died deadJob) {
+	j, cause := t.jobs[id], died.cause
 	t.w.coverage.sometimes(deadLetter, true)
 	t.w.coverage.sometimes(jobExpired, cause == expired)
 	t.w.coverage.sometimes(lastClaimLapsed, cause == lapsed)
@@ -351,7 +364,7 @@ func (t *truth) die(id store.JobID, cause death) {
 	*j.state()--
 	j.queue.row.Dead++
 	j.queue.row.Died++
-	j.queue.die(id, cause)
+	j.queue.die(id, died)
 	t.drop(id)
 }
 
@@ -400,14 +413,14 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 		t.memory -= jobMemory(j.payload)
 		t.drop(s.Job)
 	case store.Dead:
-		t.die(s.Job, failed)
+		t.die(s.Job, deadJob{failed, s.Error})
 	default:
 		if j.attempts >= j.stamps.MaxAttempts {
 			t.w.fail(attemptsHeld, j.schedule.scenario.Name, jobOf(j.boundary)+" is tried again after its last attempt")
 		}
 		*j.state()--
 		q.claimable.end(j)
-		j.claimed, j.runAt = false, now.Add(s.DelayMS)
+		j.claimed, j.runAt, j.lastError = false, now.Add(s.DelayMS), s.Error
 		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobRetried, Until: timeOf(j.runAt)})
 		q.claimable.wait(j, now)
 		*j.state()++

@@ -96,6 +96,12 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	t.w.digest.Int(tagCommit, s.index)
 	t.w.digest.Int(tagCommit, int64(row.Cursor))
 	t.w.coverage.sometimes(rowHealed, s.row.Hold != nil && row.Hold == nil)
+	switch same := s.known && row.ID == s.row.ID; {
+	case same && row.Rev != s.row.Rev+1:
+		t.w.fail(revGuard, row.Name, fmt.Sprintf("its row was written, and its rev went from %d to %d", s.row.Rev, row.Rev))
+	case !same && row.ID <= t.lastSchedule:
+		t.w.fail(keepsGrid, row.Name, fmt.Sprintf("it began anew under id %d, after id %d was given", row.ID, t.lastSchedule))
+	}
 	switch t.w.intent.edit {
 	case FaultEditPause:
 		t.w.owes(tickonce.EventPaused, now, s.index, 1)
@@ -138,6 +144,8 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		w.fail(firstOfGrid, row.Name, fmt.Sprintf("at %s it began with the boundary of %s, set at %s", text(now), text(row.Cursor), text(row.SetAt)))
 	case !anew && (row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor):
 		w.fail(firesOnce, row.Name, "its cursor moved from "+text(s.row.Cursor)+" to "+text(row.Cursor)+" without a tick")
+	case !anew && row.SetAt != s.row.SetAt:
+		w.fail(keepsGrid, row.Name, "its cursor was set at "+text(s.row.SetAt)+", and now it says at "+text(row.SetAt))
 	}
 	pause := store.Active
 	if s.known {
@@ -163,7 +171,13 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 			s.undoneBy, s.rearmed = w.jumped, true
 		}
 	}
-	t.byID[row.ID] = s
+	t.identify(row.ID, s)
+}
+
+// identify notes which schedule has the id, which was not given before.
+func (t *truth) identify(id store.ScheduleID, s *trueSchedule) {
+	t.byID[id] = s
+	t.lastSchedule = max(t.lastSchedule, id)
 }
 
 // policyText is a policy for people (T14).
@@ -347,6 +361,6 @@ func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
 	t.keepPast(s)
 	s.know(&done.Puts[0], t.byQueue[row.Queue])
 	s.tampered = true
-	t.byID[s.row.ID] = s
+	t.identify(s.row.ID, s)
 	t.w.tellOf(s, Event{Kind: EventTampered, Cause: t.w.causes.fault, Boundary: timeOf(row.Cursor)})
 }
