@@ -40,7 +40,19 @@ func (t *truth) auditQueue(q *trueQueue) (rows int64) {
 	counted.NextClaimAt = 0
 	has := t.queueRow(q.row.Name)
 	if has != counted {
-		t.w.fail(conservation, "", fmt.Sprintf("queue %q counts %+v, its calls come to %+v", q.name, has, counted))
+		var f mismatches
+		f.note("pending", has.Pending, counted.Pending)
+		f.note("claimed", has.Claimed, counted.Claimed)
+		f.note("dead", has.Dead, counted.Dead)
+		f.note("enqueued", has.Enqueued, counted.Enqueued)
+		f.note("claims", has.Claims, counted.Claims)
+		f.note("retried", has.Retried, counted.Retried)
+		f.note("done", has.Done, counted.Done)
+		f.note("died", has.Died, counted.Died)
+		f.note("cancelled", has.Cancelled, counted.Cancelled)
+		f.note("requeued", has.Requeued, counted.Requeued)
+		f.note("purged", has.Purged, counted.Purged)
+		t.w.fail(conservation, "", fmt.Sprintf("the counts of queue %q are not those of its calls: %s", q.name, f))
 	}
 	if sum := has.Pending + has.Claimed + has.Dead + has.Done + has.Cancelled + has.Requeued + has.Purged; sum != has.Enqueued {
 		t.w.fail(conservation, "", fmt.Sprintf("queue %q: %d enqueued, %d accounted for", q.name, has.Enqueued, sum))

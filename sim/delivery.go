@@ -102,8 +102,12 @@ func (w *worker) checkCall(had bool, err error) {
 		world.coverage.sometimes(deliveryPanicked, !lost && w.ends == panics)
 	}
 	if !right {
-		world.fail(oneDelivery, "", fmt.Sprintf("outbox %q answered %v and %v, after it had delivered an entry: %v; it settled it %d times, and the claim held: %v",
-			w.queue.name, had, err, d.handed, d.settles, d.held))
+		answer := "no error"
+		if err != nil {
+			answer = "the error " + shown(err.Error())
+		}
+		world.fail(oneDelivery, "", fmt.Sprintf("outbox %q says that it had an entry: %s, with %s; it delivered one: %s, settled it %s, and its claim held: %s",
+			w.queue.name, yesNo(had), answer, yesNo(d.handed), counted(int64(d.settles), "time", "times"), yesNo(d.held)))
 	}
 }
 

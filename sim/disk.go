@@ -63,8 +63,8 @@ func (w *world) openMemory() (opened store.Store, invalid bool) {
 	torn := len(w.journal.torn) > 0
 	switch {
 	case recovery.Offset != int64(len(w.disk.log)) || (recovery.Torn != "") != torn:
-		w.fail(durability, "", fmt.Sprintf("of a log with %d bytes of whole records, behind which one is torn: %v, the store took %d; the rest, it says, %q",
-			len(w.disk.log), torn, recovery.Offset, recovery.Torn))
+		w.fail(durability, "", fmt.Sprintf("of a log with %d bytes of whole records, behind which one is torn: %s, the store took %d; the rest, it says, %q",
+			len(w.disk.log), yesNo(torn), recovery.Offset, recovery.Torn))
 	case invalid && !w.spoilt:
 		w.fail(durability, "", fmt.Sprintf("the store opened with %d invalid rows, and none was ever spoilt", recovery.Invalid))
 	}

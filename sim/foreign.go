@@ -94,7 +94,9 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 		in, out, q := &b.Inserts[i], done.Inserts[i], t.byQueue[b.Inserts[i].Queue]
 		held := t.withKey(in)
 		if out.Existing != (held != 0) || out.Existing && out.Job != held {
-			t.w.fail(oneState, "", fmt.Sprintf("a job with the key %q answered %+v, while job %d has it", in.Key, out, held))
+			has := pick(held == 0, "no live job has it", fmt.Sprintf("job %d has it", held))
+			t.w.fail(oneState, "", fmt.Sprintf("a job with the key %q was answered with job %d, as one that was there: %s; %s",
+				in.Key, out.Job, yesNo(out.Existing), has))
 			continue
 		}
 		if out.Existing {

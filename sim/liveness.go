@@ -130,5 +130,10 @@ func jobOf(boundary store.Instant) string {
 	return "the job of " + text(boundary)
 }
 
-// text is an instant for people.
-func text(t store.Instant) string { return timeOf(t).Format("2006-01-02 15:04:05.999") }
+// text is an instant for people; "none" if there is none.
+func text(t store.Instant) string {
+	if t == store.None {
+		return "none"
+	}
+	return timeOf(t).Format("2006-01-02 15:04:05.999")
+}

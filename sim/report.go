@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/internal/core"
@@ -22,9 +23,6 @@ type passed struct {
 // and the job of each fire.
 func (t *truth) checkReport(report *tickonce.Report) {
 	t.w.checked[aReport]++
-	broken := func(p *passed, told any) {
-		t.w.fail(trueReport, p.schedule.row.Name, fmt.Sprintf("%+v was reported, it was %+v", told, p.fates))
-	}
 	i, fires := 0, int32(0)
 	for told := range report.Passed() {
 		if i == len(t.tick) {
@@ -44,23 +42,53 @@ func (t *truth) checkReport(report *tickonce.Report) {
 				reported.capSkips += skip.Count
 			}
 			if skip.Count != span/p.schedule.interval+1 || skip.Last.UnixMilli() >= int64(p.cursor) {
-				broken(p, skip)
+				t.w.fail(trueReport, p.schedule.row.Name, fmt.Sprintf("%d boundaries, %s to %s, were reported as skipped; one comes each %s, and the cursor is at %s",
+					skip.Count, text(store.Instant(skip.First.UnixMilli())), text(store.Instant(skip.Last.UnixMilli())),
+					formatDuration(time.Duration(p.schedule.interval)*time.Millisecond), text(p.cursor)))
 			}
 		}
 		if told.Schedule != p.schedule.row.Name || told.Fired != int(p.fires) || (told.Hold != nil) != p.held ||
 			told.Next.UnixMilli() != int64(p.cursor) ||
 			reported.policySkips != p.fates.policySkips || reported.capSkips != p.fates.capSkips {
-			broken(p, told)
+			var f mismatches
+			f.note("schedule", shown(told.Schedule), shown(p.schedule.row.Name))
+			f.note("fires", told.Fired, int(p.fires))
+			f.note("held", told.Hold != nil, p.held)
+			f.note("next boundary", text(store.Instant(told.Next.UnixMilli())), text(p.cursor))
+			f.note("skipped by its policy", reported.policySkips, p.fates.policySkips)
+			f.note("skipped by the cap", reported.capSkips, p.fates.capSkips)
+			t.w.fail(trueReport, p.schedule.row.Name, "of a tick was reported: "+f.String())
 		}
 	}
 	for fire := range report.Fires() {
 		fires--
-		j := t.jobs[fire.Job]
-		if j == nil || j.schedule.scenario.Name != fire.Schedule || j.queue.row.Name != fire.Queue || timeOf(j.boundary) != fire.Boundary {
-			t.w.fail(trueReport, fire.Schedule, fmt.Sprintf("%+v was reported, and is not so", fire))
+		if j := t.jobs[fire.Job]; j == nil || !j.wasFired(fire.Schedule, fire.Queue, fire.Boundary) {
+			t.w.fail(trueReport, fire.Schedule, "of a fire was reported: "+j.unlike(fire.Job, fire.Schedule, fire.Queue, fire.Boundary))
 		}
 	}
 	if i != len(t.tick) || fires != 0 {
-		t.w.fail(trueReport, "", fmt.Sprintf("%d schedules of %d that moved were reported, and %d fires too few", i, len(t.tick), fires))
+		differ := counted(int64(fires), "fire", "fires") + " too few"
+		if fires < 0 {
+			differ = counted(int64(-fires), "fire", "fires") + " too many"
+		}
+		t.w.fail(trueReport, "", fmt.Sprintf("%d schedules of %d that moved were reported, and %s", i, len(t.tick), pick(fires == 0, "their fires", differ)))
 	}
+}
+
+// wasFired reports whether the job is of that schedule, queue and boundary.
+func (j *trueJob) wasFired(schedule, queue string, boundary time.Time) bool {
+	return j.schedule.scenario.Name == schedule && j.queue.row.Name == queue && timeOf(j.boundary) == boundary
+}
+
+// unlike says in which of them the job is not as it was told to be; a nil job is
+// one that there is not.
+func (j *trueJob) unlike(id store.JobID, schedule, queue string, boundary time.Time) string {
+	if j == nil {
+		return fmt.Sprintf("job %d, which there is not", id)
+	}
+	var f mismatches
+	f.note("schedule", shown(schedule), shown(j.schedule.scenario.Name))
+	f.note("queue", shown(queue), shown(j.queue.row.Name))
+	f.note("boundary", text(store.Instant(boundary.UnixMilli())), text(j.boundary))
+	return fmt.Sprintf("job %d of %s", id, f)
 }

@@ -58,6 +58,7 @@ func TestChecksHaveTeeth(t *testing.T) {
 				i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.Invariant == f.Invariant })
 				require.Positive(t, r.Checks[i].Count, "%s failed and was never checked", f.Invariant)
 				require.NotContains(t, f.Detail, "0x", "an address, which is another one in each run")
+				require.NotRegexp(t, `[{}]|map\[|\b(true|false)\b|%!`, f.Detail, "values as Go prints them")
 			}
 		})
 	}

@@ -29,9 +29,8 @@ func (n *node) hears(e tickonce.Event) {
 	w, what, times := n.w, int64(e.Job), int64(1)
 	switch e.Kind {
 	case tickonce.EventFired:
-		if j := w.truth.jobs[e.Job]; j != nil &&
-			(j.schedule.scenario.Name != e.Schedule || j.queue.row.Name != e.Queue || timeOf(j.boundary) != e.Boundary) {
-			w.fail(trueEvents, e.Schedule, fmt.Sprintf("%+v was told, and is not so", e))
+		if j := w.truth.jobs[e.Job]; j != nil && !j.wasFired(e.Schedule, e.Queue, e.Boundary) {
+			w.fail(trueEvents, e.Schedule, "of a fire was told: "+j.unlike(e.Job, e.Schedule, e.Queue, e.Boundary))
 		}
 	case tickonce.EventClaimed:
 		what += e.Count << 48

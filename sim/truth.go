@@ -283,7 +283,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	s := t.byID[move.ID]
 	current := s != nil && s.row.Rev == move.Rev && !s.moving
 	if current == (move.Outcome == store.Stale) {
-		t.w.fail(revGuard, "", fmt.Sprintf("a move of schedule id %d answered %d, its row is unchanged: %v", move.ID, move.Outcome, current))
+		t.w.fail(revGuard, "", fmt.Sprintf("a move of schedule id %d was answered as %s, its row is unchanged: %s", move.ID, outcomeWords[move.Outcome], yesNo(current)))
 		move.Outcome = store.Stale // nothing more can be told
 	}
 	t.w.coverage.sometimes(staleMove, move.Outcome == store.Stale)
@@ -306,7 +306,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	full := move.Fires > 0 && q.row.Len()+q.incoming+int64(move.Fires) > t.w.queueLimit()
 	t.w.coverage.sometimes(queueFull, full)
 	if full != (move.Outcome == store.Full) {
-		t.w.fail(queueBound, name, fmt.Sprintf("%d jobs for a queue of %d answered %d", move.Fires, q.row.Len()+q.incoming, move.Outcome))
+		t.w.fail(queueBound, name, fmt.Sprintf("%d jobs for a queue of %d were answered as %s", move.Fires, q.row.Len()+q.incoming, outcomeWords[move.Outcome]))
 	}
 	if move.Outcome == store.Full {
 		s.fullAt = s.row.Rev
@@ -330,7 +330,7 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 	t.w.coverage.sometimes(rowHealed, move.Hold == nil && s.row.Hold != nil)
 	next := s.nextAfter(tick.Now)
 	if bad := s.undecidable() || next > store.MaxInstant; bad != (move.Hold != nil) && s.fullAt != s.row.Rev {
-		t.w.fail(holdsBad, name, fmt.Sprintf("its row cannot be decided: %v; it was held: %v", bad, move.Hold != nil))
+		t.w.fail(holdsBad, name, fmt.Sprintf("its row cannot be decided: %s; it was held: %s", yesNo(bad), yesNo(move.Hold != nil)))
 	}
 	if move.Hold != nil {
 		t.w.checked[aHold]++

@@ -391,7 +391,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.checked[aSettlement]++
 	j := t.jobs[s.Job]
 	if held := j != nil && j.held(s.Attempt, now); held != done {
-		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d answered %v, its claim holds: %v", s.Attempt, done, held))
+		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d was done: %s, its claim holds: %s", s.Attempt, yesNo(done), yesNo(held)))
 	}
 	if !done && t.w.watched() {
 		t.w.tellOfRefusal(s.Job, s.Attempt)
@@ -478,7 +478,8 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 			want = now.Add(j.stamps.VisibilityMS)
 		}
 		if out[i] != want {
-			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d answered %d, not %d; its claim holds: %v", e.Attempt, out[i], want, held))
+			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d was answered with %s, not %s; its claim holds: %s",
+				e.Attempt, text(out[i]), text(want), yesNo(held)))
 		}
 		if !held {
 			t.w.owes(tickonce.EventClaimLost, now, int64(e.Job), 1)

@@ -100,7 +100,7 @@ func (t *truth) Renew(ctx context.Context, l store.Lease, ttlMS int64) (store.Gr
 	}
 	t.w.checked[aRenewal]++
 	if grant.OK != mine {
-		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s answered %v, while %s", l.Owner, grant.OK, leaseOf(t.lease)))
+		t.w.fail(oneLease, "", fmt.Sprintf("a renewal by %s was granted: %s, while %s", l.Owner, yesNo(grant.OK), leaseOf(t.lease)))
 	}
 	if left := int64(t.lease.ExpiresAt - grant.Now); mine && 2*left < ttlMS && t.w.now > t.w.calm() {
 		t.w.fail(keepsLease, "", fmt.Sprintf("%s renewed its lease %d ms before its end, less than half of what it lasts", l.Owner, left))

@@ -43,7 +43,7 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		{store.QueueFull, queueBound, "there is room for its jobs"},
 	} {
 		if (why == of.why) != (want == of.why) {
-			t.w.fail(of.broken, "", fmt.Sprintf("a write was refused: %v; %s: %v", why == of.why, of.holds, want != of.why))
+			t.w.fail(of.broken, "", fmt.Sprintf("a write was refused: %s; %s: %s", yesNo(why == of.why), of.holds, yesNo(want != of.why)))
 		}
 	}
 	if t.w.acting == t.w.operator {
@@ -135,7 +135,7 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 	}
 	switch {
 	case s.known && anew != w.beginsAnew(s, row):
-		w.fail(keepsGrid, row.Name, fmt.Sprintf("at %s it began anew: %v, from the boundary of %s", text(now), anew, text(row.Cursor)))
+		w.fail(keepsGrid, row.Name, fmt.Sprintf("at %s it began anew: %s, from the boundary of %s", text(now), yesNo(anew), text(row.Cursor)))
 	case anew && row.Cursor <= from:
 		w.fail(notEarly, row.Name, "a registration at "+text(now)+" leaves the boundary of "+text(row.Cursor)+" to fire")
 	case anew && !onGrid(row, row.Cursor):

@@ -231,29 +231,56 @@ func sameRow(a, b *store.Schedule) bool {
 
 // unlike says in which fields a row is not the one that it should be.
 func unlike(row, want *store.Schedule) string {
-	var list []string
-	note := func(field string, has, wants any) {
-		if has != wants {
-			list = append(list, fmt.Sprintf("%s %v, not %v", field, has, wants))
-		}
-	}
-	note("id", row.ID, want.ID)
-	note("rev", row.Rev, want.Rev)
-	note("spec", row.Spec, want.Spec)
-	note("queue", row.Queue, want.Queue)
-	note("payload", shown(string(row.Payload)), shown(string(want.Payload)))
-	note("stamps", row.Stamps, want.Stamps)
-	note("expires in ms", row.ExpiresMS, want.ExpiresMS)
-	note("policy", row.CatchUp, want.CatchUp)
-	note("anchor", text(row.Anchor), text(want.Anchor))
-	note("cursor", text(row.Cursor), text(want.Cursor))
-	note("due-at", text(row.DueAt), text(want.DueAt))
-	note("set-at", text(row.SetAt), text(want.SetAt))
-	note("priority", row.Priority, want.Priority)
-	note("pause", row.Paused, want.Paused)
-	note("hold", held(row.Hold), held(want.Hold))
-	return strings.Join(list, "; ")
+	var f mismatches
+	f.note("id", row.ID, want.ID)
+	f.note("rev", row.Rev, want.Rev)
+	f.note("spec", row.Spec, want.Spec)
+	f.note("queue", row.Queue, want.Queue)
+	f.note("payload", shown(string(row.Payload)), shown(string(want.Payload)))
+	f.note("visibility in ms", row.Stamps.VisibilityMS, want.Stamps.VisibilityMS)
+	f.note("backoff in ms", row.Stamps.BaseBackoffMS, want.Stamps.BaseBackoffMS)
+	f.note("attempts", row.Stamps.MaxAttempts, want.Stamps.MaxAttempts)
+	f.note("expires in ms", row.ExpiresMS, want.ExpiresMS)
+	f.note("catch-up at most", row.CatchUp.Max, want.CatchUp.Max)
+	f.note("catch-up window in ms", row.CatchUp.WindowMS, want.CatchUp.WindowMS)
+	f.note("catch-up of the newest", row.CatchUp.Newest, want.CatchUp.Newest)
+	f.note("anchor", text(row.Anchor), text(want.Anchor))
+	f.note("cursor", text(row.Cursor), text(want.Cursor))
+	f.note("due-at", text(row.DueAt), text(want.DueAt))
+	f.note("set-at", text(row.SetAt), text(want.SetAt))
+	f.note("priority", row.Priority, want.Priority)
+	f.note("paused", pauseWords[row.Paused], pauseWords[want.Paused])
+	has, wants := held(row.Hold), held(want.Hold)
+	f.note("held", row.Hold != nil, want.Hold != nil)
+	f.note("reason of the hold", shown(has.Reason), shown(wants.Reason))
+	f.note("held since", text(has.Since), text(wants.Since))
+	f.note("times held", has.Times, wants.Times)
+	return f.String()
 }
+
+// pauseWords and outcomeWords are what failures say.
+var (
+	pauseWords   = [...]string{store.Active: "no", store.PausedByUser: "by the user", store.PausedByBreaker: "by the breaker", store.PausedByRunOnce: "by run-once"}
+	outcomeWords = [...]string{store.Stale: "stale", store.Moved: "moved", store.Full: "full"}
+)
+
+// mismatches say in words in which fields something is not what it should be.
+type mismatches []string
+
+// note adds a field if it is not as it should be.
+func (f *mismatches) note(field string, has, wants any) {
+	if has == wants {
+		return
+	}
+	if b, ok := has.(bool); ok {
+		has, wants = yesNo(b), yesNo(!b)
+	}
+	*f = append(*f, fmt.Sprintf("%s %v, not %v", field, has, wants))
+}
+
+func (f mismatches) String() string { return strings.Join(f, "; ") }
+
+func yesNo(b bool) string { return pick(b, "yes", "no") }
 
 // held is the hold, empty if there is none.
 func held(h *store.Hold) store.Hold {
