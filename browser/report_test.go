@@ -380,6 +380,20 @@ func TestWhereTheCalmRunFiredIsTold(t *testing.T) {
 	p.picture("ghosts", false)
 }
 
+// Leases, and faults, that are too near each other to tell apart are told together.
+func TestWhatIsTooNearIsToldTogether(t *testing.T) {
+	p := open(t, reports(t)["leases"], 390, 800, theme("light"))
+	p.do(chromedp.Focus(chromedp.CSS("#plot")))
+	told := ""
+	for _, key := range []string{kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowDown, kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowRight} {
+		p.do(chromedp.KeyEvent(key))
+		told += p.text(`document.getElementById('said').textContent`) + "\n"
+	}
+	p.picture("leases", false)
+	require.Contains(t, told, "faults in one place")
+	require.Regexp(t, `Process led [\d,]+ times, terms [\d,]+ to [\d,]+\.`, told)
+}
+
 // What hampers a process, and jobs of no schedule, are drawn and told.
 func TestWhatHampersAProcessIsTold(t *testing.T) {
 	p := open(t, reports(t)["hostile"], 1440, 900, theme("light"))
@@ -404,6 +418,7 @@ func TestPaper(t *testing.T) {
 	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}), size(703, 2000))
 	require.Equal(t, []float64{1, 1, 1}, ask[[]float64](p, `(dispatchEvent(new Event('beforeprint')), [
 		document.documentElement.scrollWidth <= 703, document.querySelector('main details').open, document.documentElement.dataset.theme === 'light'].map(Number))`))
+	require.Equal(t, "exact", p.text(`getComputedStyle(document.querySelector('.badge')).printColorAdjust`), "white letters keep their ground")
 	p.picture("paper", false)
 	require.False(t, ask[bool](p, `(dispatchEvent(new Event('afterprint')), document.querySelector('main details').open)`))
 }

@@ -103,6 +103,15 @@ func reports(t *testing.T) map[string]string {
 		h.Schedules = append(h.Schedules, sim.Schedule{Name: name, Spec: "@every 1m", Queue: name})
 	}
 	write("hostile", h, htmlreport.Source{File: hostile[0] + ".sim"})
+	write("leases", sim.Scenario{
+		Engine: sim.Engine{StandBy: true}, For: 5 * 24 * time.Hour, Schedules: []sim.Schedule{{Name: "report", Spec: "@every 1h", Queue: "mail"}},
+		Faults: []sim.Fault{
+			{Kind: sim.FaultDown, At: 24 * time.Hour, For: time.Minute},
+			{Kind: sim.FaultStoreErrors, At: 24*time.Hour + 10*time.Minute, For: 6 * time.Hour, Op: sim.OpAcquire, Applied: sim.AppliedYes},
+			{Kind: sim.FaultDown, At: 24*time.Hour + 20*time.Minute, For: time.Minute},
+			{Kind: sim.FaultDown, At: 24*time.Hour + 30*time.Minute, For: time.Minute},
+		},
+	}, htmlreport.Source{File: "leases.sim"})
 	made = files
 	return made
 }

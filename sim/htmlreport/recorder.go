@@ -225,6 +225,10 @@ func (r *Recorder) tellOfLease(e *sim.Event) {
 	until := r.last + e.Until.Sub(e.Shown).Milliseconds()
 	switch e.Kind {
 	case sim.EventLeaseGranted:
+		if l := r.leads[lane]; l != nil && l.Term == e.Term { // it asked again, since the answer was lost
+			l.To = until
+			return
+		}
 		for i := range r.leads {
 			r.endLease(i, "ran out unrenewed")
 		}

@@ -350,3 +350,19 @@ func TestHostileNamesEndNoElement(t *testing.T) {
 		require.Equal(t, name, shown.Schedules[i].Queue)
 	}
 }
+
+// A lease is one however often it was asked for, when the answer was lost.
+func TestALeaseOfOneTermIsOne(t *testing.T) {
+	r, _ := recorded(t, sim.Scenario{
+		Engine: sim.Engine{StandBy: true}, For: 4 * time.Hour, Schedules: []sim.Schedule{{Name: "report", Spec: "@every 1h", Queue: "mail"}},
+		Faults: []sim.Fault{
+			{Kind: sim.FaultDown, At: time.Hour, For: time.Minute},
+			{Kind: sim.FaultStoreErrors, At: time.Hour, For: time.Hour, Op: sim.OpAcquire, Applied: sim.AppliedYes},
+		},
+	})
+	leases := r.processes[0].Leases
+	require.Greater(t, len(leases), 2)
+	for i := range leases[1:] {
+		require.Less(t, leases[i].Term, leases[i+1].Term)
+	}
+}
