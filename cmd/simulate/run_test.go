@@ -19,6 +19,7 @@ func TestWriteFileIsWholeOrNothing(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a.sim")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o640))
+	require.NoError(t, os.Chmod(path, 0o640)) // whatever the umask
 
 	require.NoError(t, writeFile(path, "new"))
 	text, err := os.ReadFile(path)
@@ -78,9 +79,9 @@ func TestEveryCommandSaysThatItCouldNotPrint(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "a.sim")
 		require.NoError(t, os.WriteFile(file, []byte("simulate v1\nrun 2h\nschedule a every=1h queue=q\nat 30m down for=1h\n"), 0o600))
-		args := strings.Fields(strings.ReplaceAll(command, "FILE", file))
+		args := strings.Fields(command)
 		for i := range args {
-			args[i] = strings.Replace(args[i], "@every_", "@every ", 1)
+			args[i] = strings.NewReplacer("FILE", file, "@every_", "@every ").Replace(args[i])
 		}
 		var stderr strings.Builder
 		require.Equal(t, 1, simulate(args, strings.NewReader(""), full{}, &stderr), command)

@@ -189,7 +189,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) local(command []string) []string {
 	command = slices.Clone(command)
 	for i := range command {
-		command[i] = strings.NewReplacer("/scenario/", b.dir+"/", "/results/", b.dir+"/", "1..1000000", "1..200").Replace(command[i])
+		command[i] = strings.NewReplacer("/scenario/", "./", "/results/", "./", "1..1000000", "1..200").Replace(command[i])
 	}
 	return command
 }
