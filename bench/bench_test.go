@@ -21,7 +21,7 @@ func TestMeasure(t *testing.T) {
 	require.NoError(t, measure([]string{"-n", "1000", "-peers", "", "-r", "1", "-json"}, &out))
 	var rows []row
 	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
-	require.Len(t, rows, len(contestants)+5)
+	require.Len(t, rows, len(contestants)+5+2*len(keepers))
 	for _, r := range rows {
 		require.Positive(t, r.NS, r.What)
 	}

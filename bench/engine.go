@@ -32,17 +32,22 @@ func openEngine(w *workload) (run, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r, register(r.engine, w)
+}
+
+// register puts the schedules of a workload into the engine.
+func register(e *memengine.Engine, w *workload) error {
 	specs := map[int64]string{}
 	for _, m := range minutes {
 		specs[m*time.Minute.Milliseconds()] = fmt.Sprintf("@every %dm", m)
 	}
 	for _, s := range w.schedules {
 		options := tickonce.ScheduleOptions{Anchor: time.UnixMilli(s.firstMS)}
-		if _, err := r.engine.Schedule(context.Background(), s.name, specs[s.intervalMS], queueName, payload, options); err != nil {
-			return nil, err
+		if _, err := e.Schedule(context.Background(), s.name, specs[s.intervalMS], queueName, payload, options); err != nil {
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
 func (r *engineRun) fire(nowMS int64) error {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,8 @@ func measure(args []string, out io.Writer) error {
 		measures = append(measures, func() ([]row, error) { return measureFires(n, *repetitions, 100) })
 	}
 	if len(alone) > 0 {
-		measures = append(measures, measureQueue, measureSkip)
+		kept := min(diskSchedules, slices.Min(alone))
+		measures = append(measures, measureQueue, measureSkip, func() ([]row, error) { return measureDisk(kept, *repetitions) })
 	}
 	for _, n := range beside {
 		measures = append(measures, func() ([]row, error) { return measurePeers(n, *repetitions) })

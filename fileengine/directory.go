@@ -38,14 +38,15 @@ type folder string
 // openFolder makes the directory if it is not there. Its parent has to be.
 func openFolder(path string) (folder, error) {
 	path = filepath.Clean(path)
-	err := os.Mkdir(path, 0o700)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return folder(path), nil
-	case err != nil:
-		return "", err
+	made := os.Mkdir(path, 0o700)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return "", made
 	}
-	return folder(path), folder(filepath.Dir(path)).sync()
+	// One that is there may have been made by a process that was killed here.
+	if err := folder(filepath.Dir(path)).sync(); err != nil && made == nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return folder(path), nil
 }
 
 func (d folder) path(name string) string { return filepath.Join(string(d), name) }

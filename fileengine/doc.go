@@ -39,7 +39,8 @@
 //	snapshot-00000007  the state when the log of this number began, or later
 //	lock
 //
-// and nothing is missing at any instant of a rotation. To copy the directory,
+// and nothing is missing at any instant of a rotation. The snapshot is in memory
+// while it is written, and so are all files while they are opened. To copy the directory,
 // close the engine, or keep what [memengine.Engine.Snapshot] returns instead.
 //
 // # When the disk fails

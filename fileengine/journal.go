@@ -85,7 +85,6 @@ func (j *journal) write(record []byte) error {
 		if cut := errors.Join(j.log.Truncate(j.end), j.log.Sync()); cut != nil {
 			return j.distrust(errors.Join(err, cut))
 		}
-		j.synced = j.end
 		return err
 	}
 	j.end += int64(len(b))

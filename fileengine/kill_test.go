@@ -220,8 +220,12 @@ func TestD4AKilledProcessLosesNothingAndFiresNothingTwice(t *testing.T) {
 		cmd.Stderr = os.Stderr
 		require.NoError(t, cmd.Start())
 		lines := 1 + rng.IntN(300)
-		var kill sync.Once
+		var look, kill sync.Once
 		for said := bufio.NewScanner(out); said.Scan(); lines-- {
+			look.Do(func() {
+				_, _, err := fileengine.Open(dir, tickonce.Config{}, fileengine.Options{})
+				require.ErrorIs(t, err, fileengine.ErrLocked)
+			})
 			if err := a.read(said.Text()); err != nil {
 				require.NoError(t, cmd.Process.Kill())
 				require.NoError(t, err)
