@@ -216,6 +216,22 @@ func TestWhatWaitsIsSyncedInTime(t *testing.T) {
 	})
 }
 
+// A sync vouches for what was there when it began.
+func TestWhatIsWrittenDuringASyncWaitsForTheNext(t *testing.T) {
+	l := &life{t: t, script: newScript(t, 0), disk: newDisk(1)}
+	require.True(t, l.open(Options{SyncEvery: time.Second}))
+	enqueue(t, l.Engine, "before")
+	l.disk.fails = func(int) error {
+		l.disk.fails = nil
+		enqueue(t, l.Engine, "during")
+		return nil
+	}
+	end := l.journal.end
+	require.NoError(t, l.journal.syncNow())
+	require.Equal(t, end, l.journal.synced)
+	require.Positive(t, unsynced(l.Engine))
+}
+
 // A full disk refuses writes, and keeps what there is, until there is room.
 func TestD2AFullDiskKeepsTheState(t *testing.T) {
 	d := newDisk(1)
