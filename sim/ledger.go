@@ -381,10 +381,10 @@ func (l *ledger) fired(p *page, e *Event, fault int) {
 }
 
 // silent enters that the schedule did not fire for long, up to now, since it had
-// fired what was due by a clock that was ahead.
+// fired what was due by a clock that was ahead and was turned since.
 func (l *ledger) silent(p *page, now time.Time) {
 	silence, interval := now.Sub(p.firedAt), time.Duration(intervalOf(p.schedule.Spec))*time.Millisecond
-	if p.early == 0 || silence <= 2*interval {
+	if p.early == 0 || silence <= 2*interval || !timeOf(l.clock.last().from).After(p.firedAt) {
 		return
 	}
 	merge(&l.events, l.at, Effect{

@@ -133,3 +133,14 @@ func TestCompareTellsWhyMoreFires(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, told(c), "fault 0: the boundary of 02:00:00 fires on time, though not in the first run ()")
 }
+
+// A schedule that does not fire for hours since nobody runs it is not said to wait
+// for a clock that is ahead, and stays so.
+func TestCompareTellsAnOutageFromTheWaitForAClock(t *testing.T) {
+	s := oneMinute(
+		Fault{Kind: FaultClockJump, By: time.Hour, At: time.Hour},
+		Fault{Kind: FaultDown, At: 2 * time.Hour, For: 2 * time.Hour})
+	c, err := Compare(s.Calm(), s)
+	require.NoError(t, err)
+	require.NotContains(t, c.Headline(), "does not fire")
+}

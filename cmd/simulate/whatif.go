@@ -157,7 +157,8 @@ func plural(n int, one, many string) string {
 func (w *whatIf) write(to io.Writer) error {
 	out := bufio.NewWriter(to)
 	first, second := w.names()
-	fmt.Fprintf(out, "%s\n\n", printable(w.Headline()))
+	writeHanging(out, "", printable(w.Headline()))
+	fmt.Fprintln(out)
 	fmt.Fprintf(out, "Two runs of %s are compared, %s from %s each:\n", printable(w.file), exact(w.scenario.For), clock(startOf(w.scenario)))
 	switch {
 	case w.added == 0:
