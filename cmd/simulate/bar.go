@@ -79,3 +79,16 @@ func (b *bar) stop() {
 	b.drawn.Wait()
 	io.WriteString(b.to, text.CursorUp.Sprint()+text.EraseLine.Sprint())
 }
+
+// patience says on a terminal, unless stop is called within three seconds, that a
+// run takes long, and how it may end.
+func patience(to io.Writer) (stop func()) {
+	if f, ok := to.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	said := time.AfterFunc(3*time.Second, func() {
+		fmt.Fprintln(to, "still running: the scenario is long, or its schedules come very often; "+
+			"a run that takes too many events or too much memory is broken off, with the verdict budget")
+	})
+	return func() { said.Stop() }
+}

@@ -52,7 +52,7 @@ is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			c.stdin, c.stdout, c.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return c.run(args[0])
 		},
 	}
@@ -76,7 +76,7 @@ type runCommand struct {
 	ascii                bool
 	width                int
 	html                 string // where to, or ""
-	stdout               io.Writer
+	stdout, stderr       io.Writer
 }
 
 func (c *runCommand) run(path string) error {
@@ -133,7 +133,9 @@ func (c *runCommand) run(path string) error {
 		watching = append(watching, drawing.tell)
 	}
 	begin := time.Now()
+	arrived := patience(c.stderr)
 	result, err := watch(scenario, watching)
+	arrived()
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ runs the jobs, in both runs; see simulate run --help.
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			c.stdin, c.stdout, c.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			defer c.guests.close()
 			return c.run(args[0])
 		},
@@ -50,9 +50,9 @@ runs the jobs, in both runs; see simulate run --help.
 
 type whatIfCommand struct {
 	input
-	json   bool
-	html   string // where to, or ""
-	stdout io.Writer
+	json           bool
+	html           string // where to, or ""
+	stdout, stderr io.Writer
 }
 
 func (c *whatIfCommand) run(path string) error {
@@ -75,7 +75,10 @@ func (c *whatIfCommand) run(path string) error {
 		return err
 	}
 	w.added = len(c.faults)
-	if w.Comparison, err = sim.Compare(without, with); err != nil {
+	arrived := patience(c.stderr)
+	w.Comparison, err = sim.Compare(without, with)
+	arrived()
+	if err != nil {
 		return err
 	}
 	w.scenario = &with
