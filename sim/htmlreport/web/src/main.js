@@ -251,7 +251,7 @@ showAgainst();
 showChecks();
 showAgain();
 listenToSearch(run, goTo);
-theme(link.get('theme'), () => timeline.repaint());
+const recolour = theme(link.get('theme'), () => timeline.repaint());
 $('zoom-in').addEventListener('click', () => timeline.zoomBy(2));
 $('zoom-out').addEventListener('click', () => timeline.zoomBy(0.5));
 $('whole').addEventListener('click', () => timeline.look(0, run.end));
@@ -266,7 +266,7 @@ function paper(on) {
   for (const details of opened) details.open = on;
   if (!on) opened.length = 0;
   timeline.resize();
-  timeline.repaint();
+  recolour();
 }
 addEventListener('beforeprint', () => paper(true));
 addEventListener('afterprint', () => paper(false));

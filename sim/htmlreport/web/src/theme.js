@@ -3,12 +3,13 @@ import { $ } from './dom.js';
 const NAMES = { auto: 'Auto', light: 'Light', dark: 'Dark' }, NEXT = { auto: 'light', light: 'dark', dark: 'auto' };
 const KEY = 'tickonce-theme';
 
-// theme follows the system, or what was chosen; changed is called for what the
-// style sheet does not reach.
+// theme follows the system, or what was chosen, and on paper is light; changed is
+// called for what the style sheet does not reach. It answers what looks again.
 export function theme(asked, changed) {
+  const print = matchMedia('print');
   let chosen = NAMES[asked] ? asked : remembered();
-  const apply = (as = chosen) => {
-    document.documentElement.dataset.theme = as;
+  const apply = () => {
+    document.documentElement.dataset.theme = print.matches || document.body.classList.contains('paper') ? 'light' : chosen;
     $('theme').textContent = NAMES[chosen];
     $('theme').setAttribute('aria-label', `Colours: ${NAMES[chosen]}. Change`);
     changed();
@@ -20,9 +21,10 @@ export function theme(asked, changed) {
     } catch { /* a page that may keep nothing */ }
     apply();
   });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => apply());
-  matchMedia('print').addEventListener('change', e => apply(e.matches ? 'light' : chosen));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply);
+  print.addEventListener('change', apply);
   apply();
+  return apply;
 }
 
 function remembered() {
