@@ -60,10 +60,19 @@ func (j *Job) ReadyAt() Instant {
 	case Pending:
 		return j.RunAt
 	case Claimed:
-		return j.Deadline.Add(1)
+		return j.lapsesAt()
 	default:
 		return None
 	}
+}
+
+// lapsesAt is the instant from which the job's claim has lapsed; None where its
+// deadline is the last instant there is.
+func (j *Job) lapsesAt() Instant {
+	if j.Deadline >= MaxInstant {
+		return None
+	}
+	return j.Deadline + 1
 }
 
 // DoomedAt is the instant from which the job, left alone, can only die: it has
@@ -77,9 +86,9 @@ func (j *Job) DoomedAt() Instant {
 	case j.State == Pending:
 		return j.ExpiresAt
 	case j.State == Claimed && spent:
-		return j.Deadline.Add(1)
+		return j.lapsesAt()
 	case j.State == Claimed && j.ExpiresAt != None:
-		return max(j.ExpiresAt, j.Deadline.Add(1))
+		return max(j.ExpiresAt, j.lapsesAt())
 	default:
 		return None
 	}

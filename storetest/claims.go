@@ -118,6 +118,19 @@ var claimScenarios = []scenario{
 		r.insert(in)
 		same(r, "deadline", r.claimOne().Deadline, store.MaxInstant)
 	}},
+	{name: "QU3 a claim whose deadline is the last instant never lapses", run: func(r *rig) {
+		endless := plain()
+		endless.Stamps.VisibilityMS = 1 << 60
+		last, expiring := endless, endless
+		last.Stamps.MaxAttempts, expiring.ExpiresMS = 1, 1000
+		r.insert(endless, last, expiring)
+		jobs := r.claim(3)
+		r.at(store.MaxInstant)
+		same(r, "not handed out", len(r.claim(9)), 0)
+		same(r, "queue", r.queue().NextClaimAt, store.None)
+		same(r, "the tokens", r.settle(settleTo(store.Done, jobs[0]), settleTo(store.Done, jobs[1]), settleTo(store.Done, jobs[2])),
+			[]bool{true, true, true})
+	}},
 	{name: "QU10 NextClaimAt is the least instant at which a job is to be handed out", run: func(r *rig) {
 		next := func(what string, want store.Instant) {
 			r.Helper()
