@@ -231,8 +231,32 @@ var jobLies = []lie{
 	},
 }
 
-// rowLies are that a claimed job is not as it was written, field by field.
+// rowLies are that a job is not as it was written, field by field: as it is handed
+// out, as its handler gets it, and where it is kept.
 func rowLies() (lies []lie) {
+	for _, c := range []struct {
+		field           string
+		fired, received func(*store.Job) // nil: told of, or judged, elsewhere
+	}{
+		{"schedule", func(j *store.Job) { j.Schedule = "b" }, func(j *store.Job) { j.Schedule = "b" }},
+		{"boundary", func(j *store.Job) { j.FireAt++ }, func(j *store.Job) { j.FireAt++ }},
+		{"priority", func(j *store.Job) { j.Priority++ }, nil},
+		{"stamps", func(j *store.Job) { j.Stamps.BaseBackoffMS++ }, func(j *store.Job) { j.Stamps.MaxAttempts++ }},
+		{"queue", nil, func(j *store.Job) { j.Queue = "r" }},
+		{"attempts", nil, func(j *store.Job) { j.Attempts++ }},
+		{"deadline", nil, func(j *store.Job) { j.Deadline++ }},
+	} {
+		if c.fired != nil {
+			lies = append(lies, lie{
+				lie: "a job is handed out with another " + c.field, fails: rightJob, says: "was handed out", text: calmHour, below: claim(c.fired),
+			})
+		}
+		if c.received != nil {
+			lies = append(lies, lie{
+				lie: "a handler gets a job with another " + c.field, fails: rightJob, says: "reached its handler", text: calmHour, above: claim(c.received),
+			})
+		}
+	}
 	for _, c := range []struct {
 		field  string
 		change func(*store.Job)

@@ -363,11 +363,11 @@ var scheduleLies = []lie{
 		}},
 	},
 	{
-		lie: "a fire is told as of another queue", fails: trueEvents, says: "is not so", text: calmHour,
+		lie: "a fire is told as of another queue", fails: trueEvents, says: "of a fire was told", text: calmHour,
 		above: dueRows(func(row *store.Schedule) { row.Queue = "r" }),
 	},
 	{
-		lie: "a fire is told as of another schedule", fails: trueEvents, says: "is not so", text: calmHour,
+		lie: "a fire is told as of another schedule", fails: trueEvents, says: "of a fire was told", text: calmHour,
 		above: dueRows(func(row *store.Schedule) { row.Name = "b" }),
 	},
 	{
