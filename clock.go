@@ -9,8 +9,9 @@ import (
 
 // Clock tells a host's time and wakes its loops. The clocks of
 // github.com/benbjohnson/clock satisfy it: New() in production, NewMock() in
-// tests. It must be safe for concurrent use. Only [Engine.RunSchedules] calls
-// After: a host that drives the steps itself may panic there.
+// tests. It must be safe for concurrent use. Only [Engine.RunSchedules]
+// and [Engine.RunWorker] call After: a host that drives the steps itself may
+// panic there.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time

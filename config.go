@@ -39,9 +39,10 @@ type Config struct {
 	// 60 s; 1 s to 1 h.
 	LeaseTTL time.Duration
 
-	// Poll is how often a leading runner looks for schedules that others
-	// wrote to a shared store (L7). Default 1 s; at least 10 ms. Negative:
-	// never, for a store that only this engine writes.
+	// Poll is how often a leading runner looks for schedules, and a worker
+	// with nothing to do for jobs, that others wrote to a shared store (L7).
+	// Default 1 s; at least 10 ms. Negative: never, for a store that only this
+	// engine writes.
 	Poll time.Duration
 
 	// ClockRepair says what becomes of a schedule whose cursor was set by a
@@ -100,46 +101,27 @@ const (
 // WithDefaults returns c with every default filled in, or all its faults,
 // joined. [New] calls it.
 func (c Config) WithDefaults() (Config, error) {
-	var faults []error
-	within := func(option string, value *int, byDefault, least, most int) {
-		if *value == 0 {
-			*value = byDefault
-		}
-		if *value < least || *value > most {
-			faults = append(faults, &OptionError{Option: option, Problem: "is " + strconv.Itoa(*value) +
-				", want " + strconv.Itoa(least) + " to " + strconv.Itoa(most)})
-		}
-	}
-	between := func(option string, value *time.Duration, byDefault, least, most time.Duration) {
-		if *value == 0 {
-			*value = byDefault
-		}
-		if *value < least || *value > most || *value%time.Millisecond != 0 {
-			faults = append(faults, &OptionError{Option: option, Problem: "is " + value.String() +
-				", want whole milliseconds from " + least.String() + " to " + most.String()})
-		}
-	}
-	within("Batch", &c.Batch, 1000, 1, 100_000)
-	within("Limits.Payload", &c.Limits.Payload, 1<<20, 1, 1<<30)
-	within("Limits.QueueLength", &c.Limits.QueueLength, store.DefaultQueueLength, 1, 1<<31-1)
-	within("Limits.Schedules", &c.Limits.Schedules, store.DefaultSchedules, 1, 1<<31-1)
-	within("Limits.LastError", &c.Limits.LastError, 1<<10, 1, 1<<20)
-	between("LeaseTTL", &c.LeaseTTL, defaultLeaseTTL, time.Second, time.Hour)
-	between("OnTime", &c.OnTime, 10*time.Second, time.Millisecond, 24*time.Hour)
+	var f faults
+	f.within("Batch", &c.Batch, 1000, 1, 100_000)
+	f.within("Limits.Payload", &c.Limits.Payload, 1<<20, 1, 1<<30)
+	f.within("Limits.QueueLength", &c.Limits.QueueLength, store.DefaultQueueLength, 1, 1<<31-1)
+	f.within("Limits.Schedules", &c.Limits.Schedules, store.DefaultSchedules, 1, 1<<31-1)
+	f.within("Limits.LastError", &c.Limits.LastError, 1<<10, 1, 1<<20)
+	f.between("LeaseTTL", &c.LeaseTTL, defaultLeaseTTL, time.Second, time.Hour)
+	f.between("OnTime", &c.OnTime, 10*time.Second, time.Millisecond, 24*time.Hour)
 	if c.Poll >= 0 {
-		between("Poll", &c.Poll, time.Second, 10*time.Millisecond, 24*time.Hour)
+		f.between("Poll", &c.Poll, time.Second, 10*time.Millisecond, 24*time.Hour)
 	}
 	if c.ClockRepair > RepairRearm {
-		faults = append(faults, &OptionError{Option: "ClockRepair", Problem: "is " +
-			strconv.Itoa(int(c.ClockRepair)) + ", want RepairHold or RepairRearm"})
+		f.add("ClockRepair", "is "+strconv.Itoa(int(c.ClockRepair))+", want RepairHold or RepairRearm")
 	}
 	if c.Owner != "" {
 		if err := core.CheckName("owner", c.Owner); err != nil {
-			faults = append(faults, &OptionError{Option: "Owner", Problem: "is refused: " + err.Error()})
+			f.add("Owner", "is refused: "+err.Error())
 		}
 	}
-	if len(faults) > 0 {
-		return Config{}, errors.Join(faults...)
+	if len(f) > 0 {
+		return Config{}, errors.Join(f...)
 	}
 	if c.Clock == nil {
 		c.Clock = systemClock{}
@@ -151,4 +133,31 @@ func (c Config) WithDefaults() (Config, error) {
 		c.Owner = drawOwner()
 	}
 	return c, nil
+}
+
+// faults are the options that a configuration is refused for.
+type faults []error
+
+func (f *faults) add(option, problem string) {
+	*f = append(*f, &OptionError{Option: option, Problem: problem})
+}
+
+// within fills in the default of a number, or adds a fault.
+func (f *faults) within(option string, value *int, byDefault, least, most int) {
+	if *value == 0 {
+		*value = byDefault
+	}
+	if *value < least || *value > most {
+		f.add(option, "is "+strconv.Itoa(*value)+", want "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	}
+}
+
+// between fills in the default of a duration, or adds a fault.
+func (f *faults) between(option string, value *time.Duration, byDefault, least, most time.Duration) {
+	if *value == 0 {
+		*value = byDefault
+	}
+	if *value < least || *value > most || *value%time.Millisecond != 0 {
+		f.add(option, "is "+value.String()+", want whole milliseconds from "+least.String()+" to "+most.String())
+	}
 }

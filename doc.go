@@ -8,9 +8,12 @@
 //
 //	eng, err := memengine.New(tickonce.Config{})
 //	_, err = eng.Schedule(ctx, "report", "@every 5m", "mail", payload, tickonce.ScheduleOptions{})
-//	go eng.RunSchedules(ctx)                       // one runner leads, and fires
-//	job, err := eng.Claim(ctx, "mail", "worker-1") // nil, nil when there is none
-//	err = job.Ack(ctx)                             // or Retry, Fail, Heartbeat
+//	go eng.RunSchedules(ctx) // one runner leads, and fires
+//	err = eng.RunWorker(ctx, "mail", func(ctx context.Context, job *tickonce.Job) error {
+//		return send(ctx, job.Payload)
+//	}, tickonce.WorkerConfig{Concurrency: 4})
+//
+// Without a worker, [Engine.Claim] hands out a job, and its methods settle it.
 //
 // # What holds
 //
@@ -30,9 +33,10 @@
 //
 // # Driving it
 //
-// [Engine.RunSchedules] is a loop for a goroutine. A host without goroutines,
-// or a simulator, calls [Runner.Step] itself: each step makes at most one
-// store call and says when to be called next.
+// [Engine.RunSchedules] and [Engine.RunWorker] are loops for a goroutine. A host
+// without goroutines, or a simulator, calls [Runner.Step] and [Worker.Step]
+// itself: each step makes at most one store call and says when to be called
+// next.
 //
 // In tests, set a clock and step, as the example of [Runner.Step] does:
 //

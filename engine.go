@@ -2,7 +2,6 @@ package tickonce
 
 import (
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tickonce/tickonce/internal/core"
@@ -13,10 +12,12 @@ import (
 // no lock during a call: it reads, decides and writes once under a guard. It
 // is safe for concurrent use.
 type Engine struct {
-	store  store.Store
-	config Config // with its defaults
-	runs   atomic.Int64
-	woken  signal
+	store   store.Store
+	config  Config // with its defaults
+	runs    atomic.Int64
+	woken   signal // of the schedules
+	workers atomic.Int64
+	queues  queueSignals // of the jobs
 }
 
 // New returns an engine on a store. The errors of a configuration are joined
@@ -34,42 +35,6 @@ func (e *Engine) Config() Config { return e.config }
 
 // now is the host's clock. It only arms timers.
 func (e *Engine) now() store.Instant { return instantOf(e.config.Clock.Now()) }
-
-// signal wakes the runners of this engine when a schedule may have become due
-// sooner (L8).
-type signal struct {
-	mu    sync.Mutex
-	count int64
-	wait  chan struct{}
-}
-
-// raise wakes whoever waits.
-func (s *signal) raise() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.count++
-	if s.wait != nil {
-		close(s.wait)
-		s.wait = nil
-	}
-}
-
-// seen is how often the signal was raised.
-func (s *signal) seen() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.count
-}
-
-// next is closed at the next raise.
-func (s *signal) next() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.wait == nil {
-		s.wait = make(chan struct{})
-	}
-	return s.wait
-}
 
 // refused turns the refusal of a batch into an error.
 func (e *Engine) refused(op string, b *store.Batch, r store.Refusal) error {

@@ -95,10 +95,11 @@ func (e *LimitError) Error() string {
 // Is makes the error match [ErrLimit].
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }
 
-// Phase is a phase of the runner, as errors, events and reports name it.
+// Phase is a phase of the runner or of a worker, as errors, events and reports
+// name it.
 type Phase string
 
-// The phases that make a store call (N7).
+// The phases of the runner that make a store call (N7).
 const (
 	PhaseAcquire Phase = "acquire"
 	PhaseRenew   Phase = "renew"
@@ -107,12 +108,20 @@ const (
 	PhaseRelease Phase = "release"
 )
 
+// The phases of a worker.
+const (
+	PhaseExtend Phase = "extend"
+	PhaseSettle Phase = "settle"
+	PhaseClaim  Phase = "claim"
+	PhaseAsk    Phase = "ask"
+)
+
 // OpError is an operation that failed on its store, or lost its place to
 // another. It unwraps to the cause. Of a store's error the outcome is unknown:
 // what was asked for may or may not have happened.
 type OpError struct {
 	Op       string // "schedule", "claim", "run schedules", …
-	Phase    Phase  // of a runner
+	Phase    Phase  // of a runner or worker
 	Schedule string // the row at fault, or the first of the batch (R7)
 	Rows     int    // of a runner: the size of that batch
 	Queue    string
@@ -137,3 +146,16 @@ func (e *OpError) Error() string {
 }
 
 func (e *OpError) Unwrap() error { return e.Err }
+
+// AbandonedError says what a worker left behind when it ended: jobs whose
+// claims lapse, so that others get them, each for one of its attempts.
+type AbandonedError struct {
+	Queue     string
+	Running   int // handlers that have not returned, and may go on
+	Unsettled int // handlers that have, but the store did not take their ends
+}
+
+func (e *AbandonedError) Error() string {
+	return "run worker: queue " + strconv.Quote(e.Queue) + ": left to lapse: handlers that did not return: " +
+		strconv.Itoa(e.Running) + ", settlements that failed: " + strconv.Itoa(e.Unsettled)
+}

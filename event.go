@@ -28,13 +28,13 @@ const (
 	EventCursorAhead // Schedule, Boundary: the cursor (T11)
 	EventRearmed     // Schedule, Boundary: the new cursor (T11)
 
-	// The runner.
+	// The runner, and the worker, whose Owner is its name.
 	EventLeading        // Owner
 	EventLeaseLapsed    // Owner: it acquires anew (L4)
 	EventLeadershipLost // Owner
 	EventStandBy        // Owner, Wait, Err: why it does not lead; once for each reason (L3)
-	EventRetrying       // Owner, Phase, Count: the failed attempts, Wait, Err (R1)
-	EventStopped        // Owner, Err: nil after a clean stop
+	EventRetrying       // Owner, Queue: of a worker, Phase, Count: the failed attempts, Wait, Err (R1, I9)
+	EventStopped        // Owner, Queue: of a worker, Err: nil after a clean stop
 
 	// Jobs.
 	EventEnqueued  // Queue, Job
@@ -47,13 +47,14 @@ const (
 	EventCancelled // Queue, Job
 	EventRequeued  // Queue, Job: the new id
 	EventPurged    // Queue, Count
+	EventAbandoned // Owner, Queue, Job, Schedule, Boundary: a worker that ended left its claim to lapse
 )
 
 var eventNames = [...]string{
 	"none", "scheduled", "unscheduled", "paused", "resumed", "fired", "skipped", "quarantined",
 	"cursor_ahead", "rearmed", "leading", "lease_lapsed", "leadership_lost", "stand_by", "retrying",
 	"stopped", "enqueued", "claimed", "buried", "done", "retried", "died", "claim_lost", "cancelled",
-	"requeued", "purged",
+	"requeued", "purged", "abandoned",
 }
 
 func (k EventKind) String() string {
@@ -68,7 +69,7 @@ func (k EventKind) String() string {
 // an event.
 type Event struct {
 	Kind EventKind
-	At   time.Time // the store's now; of EventRetrying, EventStandBy and EventStopped the host's
+	At   time.Time // the store's now; of what no call has answered, as EventRetrying, the host's
 
 	Schedule string
 	Queue    string

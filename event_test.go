@@ -13,7 +13,7 @@ import (
 
 func TestEventKindsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
-	for kind := tickonce.EventNone; kind <= tickonce.EventPurged; kind++ {
+	for kind := tickonce.EventNone; kind <= tickonce.EventAbandoned; kind++ {
 		name := kind.String()
 		require.NotEqual(t, "unknown", name)
 		require.False(t, seen[name], name)
@@ -21,8 +21,8 @@ func TestEventKindsHaveNames(t *testing.T) {
 	}
 	require.Equal(t, "none", tickonce.EventNone.String())
 	require.Equal(t, "retrying", tickonce.EventRetrying.String())
-	require.Equal(t, "purged", tickonce.EventPurged.String())
-	require.Equal(t, "unknown", (tickonce.EventPurged + 1).String())
+	require.Equal(t, "abandoned", tickonce.EventAbandoned.String())
+	require.Equal(t, "unknown", (tickonce.EventAbandoned + 1).String())
 }
 
 // Each change is told once, with the fields that its kind promises.

@@ -120,6 +120,21 @@ func (j *Job) fail(cause error) store.Settle {
 	return store.Settle{Job: j.ID, Attempt: j.token, To: store.Dead, Error: j.engine.errorText(cause)}
 }
 
+// outcome is what a handler's error makes of the job: without a mark, it is
+// retried after delayMS or, where that is negative, after the curve.
+func (j *Job) outcome(err error, delayMS int64) store.Settle {
+	if err == nil {
+		return j.ack()
+	}
+	if m := markOf(err); m != nil {
+		if m.delayMS < 0 {
+			return j.fail(err)
+		}
+		delayMS = m.delayMS
+	}
+	return j.retry(err, delayMS)
+}
+
 // check refuses a job that no claim handed out.
 func (j *Job) check() error {
 	if j == nil || j.engine == nil {
@@ -129,6 +144,9 @@ func (j *Job) check() error {
 }
 
 func (j *Job) settle(ctx context.Context, op string, end store.Settle) error {
+	if end.To == store.Pending {
+		defer j.engine.queues.raise(j.Queue) // after an error, too: it may be done
+	}
 	s := takeScratch()
 	defer s.drop()
 	s.settle[0] = end

@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -38,4 +39,81 @@ func (e *Engine) RunSchedules(ctx context.Context) error {
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), sliceTime)
 	defer cancel()
 	return r.Stop(release)
+}
+
+// RunWorker calls the handler for the jobs of the queue, until ctx ends and the
+// jobs in hand are done. It keeps their claims alive, and settles each by what
+// its handler returned, whatever that is: a panic, or a handler that ends its
+// goroutine, is a failure of the job's. Errors of the store are told to the
+// observer and outlasted (I9).
+//
+// It stops in two phases: no job is claimed any more, and those in hand have
+// [WorkerConfig.StopTimeout]; then the handlers' contexts end, with the cause of
+// ctx, and have 5 s to return. After that RunWorker returns an
+// [*AbandonedError], and their goroutines are left behind; else nil. At once it
+// returns the errors of [Engine.NewWorker].
+//
+// The handler's context is that of [Run.Context]. [Job.Deadline] stays that of
+// the claim, and is past when the claim has been renewed. The handler is called
+// on goroutines, as many as [WorkerConfig.Concurrency] at once; jobs begin in
+// the order in which the store hands them out (QU1).
+//
+// It is the goroutine's driver of [Worker.Step], as [Engine.RunSchedules] is of
+// [Runner.Step], and woken at once by a job that this engine enqueues, fires or
+// retries; by others within [Config.Poll].
+func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c WorkerConfig) error {
+	w, err := e.NewWorker(queue, c)
+	if err != nil {
+		return err
+	}
+	type end struct {
+		run *Run
+		err error
+	}
+	ends := make(chan end, w.config.Concurrency)
+	call := func(r *Run) {
+		err := errors.New("the handler ended its goroutine")
+		defer func() { ends <- end{r, err} }()
+		err = r.Call(handle)
+	}
+	endless := context.WithoutCancel(ctx)
+	calls := func() (context.Context, context.CancelFunc) { return context.WithTimeout(endless, standByTime) }
+	stop := ctx.Done()
+	for {
+		woken := w.signal.next() // before the step, so that no wake is missed
+		next, report, err := w.step(ctx, calls)
+		if next.IsZero() {
+			return err
+		}
+		for _, r := range report.Begun {
+			go call(r)
+		}
+		if w.stopping {
+			stop = nil
+		}
+		if len(w.runs) == w.config.Concurrency {
+			woken = nil
+		}
+		sleep := min(next.Sub(e.config.Clock.Now()), sliceTime)
+		if report.Phase == "" {
+			sleep = max(sleep, time.Millisecond)
+		}
+		if sleep > 0 {
+			select {
+			case <-stop:
+			case <-woken:
+			case <-e.config.Clock.After(sleep):
+			case ended := <-ends:
+				w.Ended(ended.run, ended.err)
+			}
+		}
+		for more := true; more; {
+			select {
+			case ended := <-ends:
+				w.Ended(ended.run, ended.err)
+			default:
+				more = false
+			}
+		}
+	}
 }

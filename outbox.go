@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strconv"
 	"time"
 
 	"github.com/tickonce/tickonce/internal/core"
@@ -46,17 +45,18 @@ func (o *Outbox) Enqueue(ctx context.Context, payload []byte, opts OutboxOptions
 }
 
 // RunOnce claims one entry, hands it to deliver, and settles it: done if
-// deliver returns nil, else retried after the curve, or dead at the last
-// attempt with the error's text (O1–O3). It reports whether there was an
-// entry. An error or a panic of deliver is the entry's, not RunOnce's. Nothing
-// renews the claim meanwhile (O4): a deliver that takes longer than 60 s calls
-// [Job.Heartbeat] itself, or the entry is handed out again and RunOnce returns
-// (true, [ErrClaimLost]) (O5). Other errors are the store's: if the settlement
-// failed, the entry is delivered again once its claim lapses. The settlement
-// is made even if ctx ended during deliver, or deliver called runtime.Goexit. A
-// deliver leaves it to RunOnce: if it settles the entry itself, RunOnce finds
-// the claim gone and returns (true, [ErrClaimLost]).
-func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver func(context.Context, *Job) error) (bool, error) {
+// deliver returns nil, else retried after the curve, or as [Permanent] and
+// [RetryAfter] say, and dead at the last attempt with the error's text (O1–O3).
+// It reports whether there was an entry. An error or a panic of deliver is the
+// entry's, not RunOnce's. Nothing renews the claim meanwhile (O4): a deliver
+// that takes longer than 60 s calls [Job.Heartbeat] itself, or the entry is
+// handed out again and RunOnce returns (true, [ErrClaimLost]) (O5). Other errors
+// are the store's: if the settlement failed, the entry is delivered again once
+// its claim lapses. The settlement is made even if ctx ended during deliver, or
+// deliver called runtime.Goexit. A deliver leaves it to RunOnce: if it settles
+// the entry itself, RunOnce finds the claim gone and returns
+// (true, [ErrClaimLost]).
+func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (bool, error) {
 	if o.err != nil {
 		return false, o.err
 	}
@@ -73,42 +73,11 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver func(contex
 	}()
 	failure := contained(ctx, job, deliver)
 	returned = true
+	op := "ack"
 	if failure != nil {
-		return true, job.Retry(settled, failure)
+		op = "retry"
 	}
-	return true, job.Ack(settled)
-}
-
-// contained calls deliver and turns a panic into an error (O2).
-func contained(ctx context.Context, job *Job, deliver func(context.Context, *Job) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.New("panic: " + textOf(p))
-		}
-	}()
-	return deliver(ctx, job)
-}
-
-// textOf is the text of an error, or of what was thrown, without package fmt.
-// It may panic itself, as that of a nil pointer does.
-func textOf(p any) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = "an error without a text: asking for it panics"
-		}
-	}()
-	switch p := p.(type) {
-	case error:
-		return p.Error()
-	case string:
-		return p
-	case interface{ String() string }:
-		return p.String()
-	case int:
-		return strconv.Itoa(p)
-	default:
-		return "a value that is neither an error nor a string"
-	}
+	return true, job.settle(settled, op, job.outcome(failure, -1))
 }
 
 // NextClaimAt is [Engine.NextClaimAt] of the outbox.

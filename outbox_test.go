@@ -309,6 +309,18 @@ func TestO2ErrorWhoseTextPanics(t *testing.T) {
 	})
 }
 
+func TestO2MarkedErrors(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		r.post("p")
+		r.mustDeliver(func(context.Context, *tickonce.Job) error { return tickonce.RetryAfter(time.Hour, errBoom) })
+		require.Equal(t, instant(time.Hour), r.entry().RunAt)
+		r.at(time.Hour)
+		r.mustDeliver(func(context.Context, *tickonce.Job) error { return tickonce.Permanent(errBoom) })
+		require.Equal(t, store.Dead, r.entry().State)
+		require.Equal(t, "boom", r.entry().LastError)
+	})
+}
+
 // A context that ends during the delivery does not leave the entry claimed.
 func TestO2SettlementOutlivesItsContext(t *testing.T) {
 	for _, outcome := range []error{nil, errBoom} {

@@ -52,6 +52,7 @@ func (e *Engine) enqueue(ctx context.Context, queue string, payload []byte, o En
 	if err != nil {
 		return 0, err
 	}
+	defer e.queues.raise(queue) // after an error, too: it may be done
 	done, err := e.commit(ctx, "enqueue", &store.Batch{Inserts: []store.Insert{insert}})
 	if err != nil {
 		return 0, err
@@ -145,18 +146,27 @@ func (e *Engine) ClaimBatch(ctx context.Context, queue, worker string, n int) ([
 // claimRows asks again as long as a whole round only buried.
 func (e *Engine) claimRows(ctx context.Context, queue, worker string, rows []store.Job) (int, error) {
 	for {
-		claim, err := e.store.Claim(ctx, queue, worker, rows)
+		claim, err := e.claimOnce(ctx, queue, worker, rows)
 		if err != nil {
 			return 0, &OpError{Op: "claim", Queue: queue, Err: err}
-		}
-		e.buried(queue, claim)
-		for i := range rows[:claim.N] {
-			e.emit(Event{Kind: EventClaimed, At: timeOf(claim.Now), Queue: queue, Job: rows[i].ID, Count: int64(rows[i].Attempts)})
 		}
 		if claim.N > 0 || claim.Buried < store.MaxBuried {
 			return claim.N, nil
 		}
 	}
+}
+
+// claimOnce makes one claim, and tells of it.
+func (e *Engine) claimOnce(ctx context.Context, queue, worker string, rows []store.Job) (store.Claim, error) {
+	claim, err := e.store.Claim(ctx, queue, worker, rows)
+	if err != nil {
+		return store.Claim{}, err
+	}
+	e.buried(queue, claim)
+	for i := range rows[:claim.N] {
+		e.emit(Event{Kind: EventClaimed, At: timeOf(claim.Now), Queue: queue, Job: rows[i].ID, Count: int64(rows[i].Attempts)})
+	}
+	return claim, nil
 }
 
 func (e *Engine) buried(queue string, claim store.Claim) {
@@ -366,6 +376,7 @@ func (e *Engine) Requeue(ctx context.Context, queue string, job JobID) (JobID, e
 }
 
 func (e *Engine) requeue(ctx context.Context, queue string, job JobID) (JobID, error) {
+	defer e.queues.raise(queue) // after an error, too: it may be done
 	done, err := e.commit(ctx, "requeue", &store.Batch{Requeues: []store.JobRef{{Queue: queue, Job: job}}})
 	if err != nil {
 		return 0, err

@@ -168,12 +168,16 @@ func (r *Runner) step(ctx context.Context) (next time.Time, rep *Report, err err
 	return r.next(), &r.report, nil
 }
 
-// next is the wake as Step answers it: never the zero time, which is the end.
-func (r *Runner) next() time.Time {
-	if next := timeOf(r.wake); !next.IsZero() {
-		return next
+// next is the wake as Step answers it.
+func (r *Runner) next() time.Time { return timeOrBefore(r.wake) }
+
+// timeOrBefore is a wake as steps answer it: never the zero time, which is the
+// end.
+func timeOrBefore(wake store.Instant) time.Time {
+	if t := timeOf(wake); !t.IsZero() {
+		return t
 	}
-	return timeOf(r.wake - 1)
+	return timeOf(wake - 1)
 }
 
 // asleep reports whether it is too soon for a step at the host's now. A host's
@@ -315,6 +319,7 @@ func (r *Runner) isFull(row *store.Schedule) bool { return r.full[row.ID] == row
 
 func (r *Runner) write(ctx context.Context) {
 	r.report.Phase = PhaseAdvance
+	defer r.wakeWorkers() // after an error, too: it may be done
 	r.plan.Tick.By = r.lease
 	held, err := r.engine.store.Advance(ctx, &r.plan.Tick)
 	if err != nil {
@@ -346,6 +351,15 @@ func (r *Runner) write(ctx context.Context) {
 	r.ticked(moved)
 }
 
+// wakeWorkers wakes those of the queues into which the tick fires.
+func (r *Runner) wakeWorkers() {
+	for i := range r.plan.Tick.Moves {
+		if r.plan.Tick.Moves[i].Fires > 0 {
+			r.engine.queues.raise(r.rows[i].Queue)
+		}
+	}
+}
+
 // ticked ends a tick (R6). The next one comes at once if more is due, unless
 // the store lets no progress be made.
 func (r *Runner) ticked(progress bool) {
@@ -367,13 +381,23 @@ func (r *Runner) ticked(progress bool) {
 	}
 }
 
-// stall slows down rounds without progress: a few of them are races, more are
-// a fault of the store's.
+// stall slows down rounds without progress.
 func (r *Runner) stall() {
-	const free = 3
-	if r.barren++; r.barren > free {
-		r.wait(min(firstRetryTime<<min(r.barren-free-1, 10), sliceTime))
+	r.barren++
+	if pause := stallTime(r.barren); pause > 0 {
+		r.wait(pause)
 	}
+}
+
+// stallTime is how long to wait after so many rounds in a row that found
+// something to do and did nothing: a few of them are races, more are a fault of
+// the store's.
+func stallTime(barren int) time.Duration {
+	const free = 3
+	if barren <= free {
+		return 0
+	}
+	return min(firstRetryTime<<min(barren-free-1, 10), sliceTime)
 }
 
 // rest sleeps until the least of the next due-at, the renewal and the poll

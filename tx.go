@@ -91,6 +91,7 @@ func (tx *Tx) commit() error {
 	case n > maxBatch:
 		return tooMany("the schedules and jobs of the transaction", n)
 	}
+	defer tx.wakeWorkers() // after an error, too: it may be done
 	done, err := tx.engine.commit(tx.ctx, "transaction", b)
 	if done.Refusal.Why == store.ClaimLost {
 		index := done.Refusal.Index
@@ -115,6 +116,18 @@ func (tx *Tx) commit() error {
 	}
 	tx.engine.announce(done.Now, tx.events)
 	return nil
+}
+
+// wakeWorkers wakes those of the queues that get a job to claim.
+func (tx *Tx) wakeWorkers() {
+	for _, job := range tx.jobs {
+		tx.engine.queues.raise(job.queue)
+	}
+	for i, settle := range tx.batch.Settles {
+		if settle.To == store.Pending {
+			tx.engine.queues.raise(tx.claims[i].Queue)
+		}
+	}
 }
 
 // row is the overlay of a schedule, read at its first touch.

@@ -20,8 +20,8 @@
 //	       leading, retried, stopped
 //	Warn   what was lost, put off or done in vain: skipped, quarantined, died,
 //	       buried, claim lost, cursor ahead, rearmed, lease lapsed, leadership
-//	       lost, retrying, stand by
-//	Error  what ended the schedules: stopped with an error
+//	       lost, retrying, stand by, abandoned
+//	Error  what ended the schedules or a worker: stopped with an error
 //
 // To write less, raise the level of the handler: a disabled record costs no
 // allocation. To write other attributes, or to count, put a function of your
@@ -96,6 +96,7 @@ var levels = map[tickonce.EventKind]slog.Level{
 	tickonce.EventLeaseLapsed:    slog.LevelWarn,
 	tickonce.EventLeadershipLost: slog.LevelWarn,
 	tickonce.EventRetrying:       slog.LevelWarn,
+	tickonce.EventAbandoned:      slog.LevelWarn,
 	tickonce.EventStandBy:        slog.LevelWarn,
 }
 

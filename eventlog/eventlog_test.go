@@ -143,6 +143,10 @@ var cases = []struct {
 		tickonce.Event{Kind: tickonce.EventPurged, Queue: "mail", Count: 2},
 		`level=INFO msg=purged queue=mail count=2`,
 	},
+	{
+		tickonce.Event{Kind: tickonce.EventAbandoned, Owner: "worker-1", Queue: "mail", Job: 7},
+		`level=WARN msg=abandoned queue=mail job=7 owner=worker-1`,
+	},
 }
 
 func TestQ2EachEventIsOneLine(t *testing.T) {

@@ -1,0 +1,72 @@
+package tickonce
+
+import (
+	"context"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// Run is one attempt at a job, in the hands of a [Worker].
+//
+//	from     event                        to
+//	—        claimed                      working
+//	—        claimed during a stop        ended: given back
+//	working  its handler returned         ended
+//	working  its timeout                  overdue; its context ends
+//	working  its claim is lost            loose; its context ends
+//	overdue  its handler returned         ended
+//	overdue  settled                      loose
+//	ended    settled, or its claim lost   —
+//	loose    its handler returned         —
+type Run struct {
+	Job *Job
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	state  runState
+	end    store.Settle // of an ended or overdue run
+
+	// On the host's clock, counted from before the call that made the claim
+	// or renewed it.
+	beatAt, lapsesAt, timeoutAt store.Instant
+}
+
+type runState uint8
+
+const (
+	runWorking runState = iota // its handler runs, and the claim is kept
+	runEnded                   // its handler has returned, and its end is to be settled
+	runOverdue                 // its handler runs, but its end is to be settled
+	runLoose                   // its handler runs, for nobody
+)
+
+func newRun(ctx context.Context, job *Job) *Run {
+	r := &Run{Job: job, timeoutAt: store.None}
+	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return r
+}
+
+// Context is the handler's. It carries the values of the context of the step
+// that claimed the job, and ends by the worker's word alone: with the cause
+// [ErrClaimLost] when the claim is lost, [context.DeadlineExceeded] at
+// [WorkerConfig.Timeout], or that of the worker's stop.
+func (r *Run) Context() context.Context { return r.ctx }
+
+// Call calls the handler and returns what [Worker.Ended] is to be told: a panic
+// is an error with its text and the place where it arose. Only a handler that
+// calls runtime.Goexit keeps Call from returning.
+func (r *Run) Call(handle Handler) error {
+	err := contained(r.ctx, r.Job, handle)
+	if p, ok := err.(*panicError); ok && p.place != "" {
+		p.text += ", at " + p.place
+	}
+	return err
+}
+
+// claimedAt arms the run's times after a claim or its renewal, asked for at the
+// instant.
+func (r *Run) claimedAt(asked store.Instant) {
+	visibilityMS := r.Job.stamps.VisibilityMS
+	r.beatAt = asked.Add(max(visibilityMS/3, 1))
+	r.lapsesAt = asked.Add(visibilityMS)
+}
