@@ -85,7 +85,10 @@ func TestO7CommitWritesTheWholeBatchInOneCall(t *testing.T) {
 		require.Equal(t, x.second.ID, rows[0].ID)
 		require.Equal(t, jobs[2].ID(), rows[1].ID)
 		require.Equal(t, jobs[0].ID(), rows[2].ID)
-		require.Equal(t, jobs[1].ID(), r.jobs(outboxQueue)[0].ID)
+		entry := r.jobs(outboxQueue)[0]
+		require.Equal(t, jobs[1].ID(), entry.ID)
+		require.Equal(t, "o", string(entry.Payload))
+		require.Equal(t, store.Stamps{VisibilityMS: 60_000, MaxAttempts: 5, BaseBackoffMS: 5_000}, entry.Stamps)
 		r.queue()
 
 		var kinds []tickonce.EventKind
