@@ -156,6 +156,23 @@ func TestT11ClockGoesBackDuringTheInspection(t *testing.T) {
 	})
 }
 
+// A page that was judged by a clock that was ahead, between two right readings,
+// is read again before anything fires.
+func TestT11ClockIsAheadForThePageAlone(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		w := r.wire()
+		r.at(time.Hour)
+		r.schedule("s", "@every 1m", tickonce.ScheduleOptions{})
+		r.at(0)
+		r.take()
+		r.step() // acquire
+		w.before = once(faultstore.Schedules, func() { r.at(time.Hour) })
+		r.stepTo(w, faultstore.Schedules)
+		require.Empty(t, of(tickonce.EventCursorAhead, r.take()))
+		require.Equal(t, []string{"s"}, schedulesOf(of(tickonce.EventCursorAhead, r.tick(time.Second).events)))
+	})
+}
+
 // Whichever call of a tick first sees the clock go back, the schedules are
 // inspected before anything is fired.
 func TestT11ClockGoesBackBeforeAnyCall(t *testing.T) {

@@ -46,7 +46,8 @@ type Config struct {
 	Poll time.Duration
 
 	// ClockRepair says what becomes of a schedule whose cursor was set by a
-	// clock that was ahead (T11). Default: [RepairHold].
+	// clock that was ahead (T11). A runner looks for such ones when it begins to
+	// lead after others and when it sees the clock go back. Default: [RepairHold].
 	ClockRepair ClockRepair
 
 	// OnTime is the window of [CatchUpNone]: how late a boundary may be met

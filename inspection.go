@@ -8,7 +8,7 @@ import (
 )
 
 func (r *Runner) startInspection() {
-	r.inspecting, r.inspected, r.reported = true, "", ""
+	r.inspecting, r.inspected, r.reported, r.judged = true, "", "", store.MinInstant
 }
 
 // inspectAfterOthers has the schedules inspected by a runner that leads again
@@ -21,10 +21,11 @@ func (r *Runner) inspectAfterOthers() {
 	r.startInspection()
 }
 
-// inspectedPage moves on to the next page, or ends the inspection.
+// inspectedPage moves on to the next page, or ends the inspection. If a page was
+// judged by a clock that was ahead, the next reading below begins another one.
 func (r *Runner) inspectedPage() {
 	if r.page < len(r.rows) {
-		r.inspecting, r.high = false, r.low
+		r.inspecting, r.high = false, r.judged
 		return
 	}
 	r.inspected = after(r.rows[r.page-1].Name)
@@ -45,6 +46,7 @@ func (r *Runner) inspect(ctx context.Context) {
 		r.phase = phaseRenew // begins anew: the pages before were judged by a later now
 		return
 	}
+	r.judged = max(r.judged, now)
 	rearm := r.engine.config.ClockRepair == RepairRearm
 	r.repairs.Puts = r.repairs.Puts[:0]
 	for i := range r.rows[:n] {

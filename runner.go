@@ -53,6 +53,7 @@ type Runner struct {
 	reported   string        // the rows before this name are
 	page       int           // the length of the latest page
 	low        store.Instant // the lowest reading of this inspection
+	judged     store.Instant // the highest one that a page of it was judged by
 	repairs    store.Batch
 
 	rows []store.Schedule
@@ -97,6 +98,7 @@ func (e *Engine) NewRunner() *Runner {
 		now:    store.MinInstant,
 		high:   store.MinInstant,
 		low:    store.MaxInstant,
+		judged: store.MinInstant,
 		rows:   make([]store.Schedule, e.config.Batch),
 		full:   map[store.ScheduleID]store.Rev{},
 

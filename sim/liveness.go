@@ -91,6 +91,8 @@ func (w *world) leftAhead(s *trueSchedule) string {
 	held := s.row.Hold != nil && s.row.Paused == store.Active && s.row.DueAt != store.None
 	ahead := int64(s.row.Cursor-w.shown()) > 2*s.interval && s.row.Cursor != anchorOf(s.scenario) && !s.tampered
 	switch {
+	case w.truth.unseen(s):
+		return ""
 	case held && s.row.DueAt > w.shown().Add(heldMS+slackMS):
 		return "it is held until " + text(s.row.DueAt)
 	case ahead && w.scenario.Engine.ClockRepair == RepairRearm:

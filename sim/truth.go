@@ -32,6 +32,7 @@ type truth struct {
 	byID      map[store.ScheduleID]*trueSchedule
 
 	lastSchedule store.ScheduleID
+	inspections  int64 // of the schedules, by runners
 
 	queues  []*trueQueue // by name
 	byQueue map[string]*trueQueue
@@ -193,6 +194,9 @@ func (t *truth) Schedules(ctx context.Context, from string, dst []store.Schedule
 	n, now, err := t.Store.Schedules(ctx, from, dst)
 	if by := t.w.acting; err == nil && by != nil && by.reply == faultstore.Pass {
 		by.inspectedAt = now
+		if from == "" && t.w.intent == (intent{}) {
+			t.inspections++
+		}
 	}
 	if tx := t.w.intent.tx; err == nil && tx != nil {
 		read := t.guardOf(t.named[tx.schedule])

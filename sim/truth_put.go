@@ -114,6 +114,9 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 	}
 	t.keepPast(s)
 	s.know(row, t.byQueue[row.Queue])
+	if t.w.intent != (intent{}) {
+		t.writtenByOthers(s)
+	}
 	t.w.tellOf(s, Event{Kind: t.w.intent.event(), Boundary: timeOf(row.Cursor)})
 }
 
@@ -361,6 +364,7 @@ func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
 	t.keepPast(s)
 	s.know(&done.Puts[0], t.byQueue[row.Queue])
 	s.tampered = true
+	t.writtenByOthers(s)
 	t.identify(s.row.ID, s)
 	t.w.tellOf(s, Event{Kind: EventTampered, Cause: t.w.causes.fault, Boundary: timeOf(row.Cursor)})
 }

@@ -22,6 +22,8 @@ type trueSchedule struct {
 	interval int64         // of the row's spec, or of the last one that parsed
 	next     store.Instant // nothing before may fire
 	tampered bool          // since this incarnation began
+	others   store.Rev     // the latest that another than a runner wrote
+	begun    int64         // inspections by then
 	lostBy   *faultState   // the fault that has made its row disappear, if nobody wrote it since
 	moving   bool          // a move of the tick under way has written it
 	fullAt   store.Rev     // the revision at which its queue had no room
@@ -70,6 +72,15 @@ func (s *trueSchedule) know(row *store.Schedule, q *trueQueue) {
 	}
 	s.lostBy = nil
 	s.known, s.removed, s.interval, s.next, s.row = true, false, interval, row.Cursor, *row
+}
+
+// writtenByOthers notes that another than a runner wrote the row as it is.
+func (t *truth) writtenByOthers(s *trueSchedule) { s.others, s.begun = s.row.Rev, t.inspections }
+
+// unseen reports whether no runner could know what a clock that was ahead set in
+// the row: another wrote it, and none has inspected the schedules since (T11).
+func (t *truth) unseen(s *trueSchedule) bool {
+	return s.row.Rev == s.others && s.begun == t.inspections
 }
 
 // undecidable reports whether the row has to be held as it is (Q1, Q6).
