@@ -37,10 +37,13 @@ type folder string
 
 // openFolder makes the directory if it is not there. Its parent has to be.
 func openFolder(path string) (folder, error) {
-	path = filepath.Clean(path)
 	made := os.Mkdir(path, 0o700)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return "", made
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
 	}
 	// One that is there may have been made by a process that was killed here.
 	if err := folder(filepath.Dir(path)).sync(); err != nil && made == nil {

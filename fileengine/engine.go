@@ -15,10 +15,10 @@ import (
 // for concurrent use.
 type Engine struct {
 	*memengine.Engine
-	journal    *journal
-	unlock     func() error
-	onError    func(error)
-	background sync.WaitGroup
+	journal *journal
+	unlock  func() error
+	onError func(error)
+	closing sync.Once
 }
 
 // Options say how the state is kept. The zero value loses nothing.
@@ -40,8 +40,9 @@ type Options struct {
 	RotateAt int64
 
 	// OnError gets the errors that no call returns, those of a rotation and of a
-	// sync that waited, on a goroutine of their own. The engine goes on, or the
-	// next write says that it does not. nil: they are dropped.
+	// sync that waited, on a goroutine of their own, from which the engine may be
+	// closed. It goes on otherwise, or the next write says that it does not. nil:
+	// they are dropped.
 	OnError func(error)
 }
 
@@ -49,7 +50,7 @@ const defaultRotateAt = 64 << 20
 
 // Open returns an engine with the state that is kept in the directory, and
 // reports what it found there. If there is no directory it is made; its parent
-// has to be there.
+// has to be there. A later change of the working directory moves nothing.
 //
 // Its errors are those of [memengine.New], those of the files, [ErrLocked], and
 // a [*DamageError], which matches [tickonce.ErrSnapshot]. None of them changes
@@ -81,7 +82,7 @@ func open(dir directory, c tickonce.Config, o Options) (_ *Engine, r Recovery, e
 		e.journal.rotateAt = defaultRotateAt
 	}
 	e.journal.rotate = func() {
-		e.background.Go(func() { e.report(e.Rotate()) })
+		go func() { e.report(e.Rotate()) }()
 	}
 	e.journal.after = func(d time.Duration) {
 		time.AfterFunc(d, func() { e.report(e.journal.syncNow()) })
@@ -140,12 +141,11 @@ func (e *Engine) Rotate() error { return e.journal.replaceLogs(e.Snapshot) }
 
 // Close ends the use of the directory: later writes answer [ErrClosed]. End the
 // runners before. It waits for a rotation that has begun, and syncs what waits
-// by [Options.SyncEvery]; its error is that of the sync. A second Close does
-// nothing.
-func (e *Engine) Close() error {
-	err := e.journal.close()
-	e.background.Wait()
-	return errors.Join(err, e.unlock())
+// by [Options.SyncEvery]; its error is that of the sync. A second Close waits for
+// the first, and does nothing.
+func (e *Engine) Close() (err error) {
+	e.closing.Do(func() { err = errors.Join(e.journal.close(), e.unlock()) })
+	return err
 }
 
 func (e *Engine) report(err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -124,7 +125,10 @@ func TestD4RotationsGoOnBesideWrites(t *testing.T) {
 	path := t.TempDir()
 	e, _, err := Open(path, tickonce.Config{}, Options{SyncEvery: -1, RotateAt: 1, OnError: func(err error) { t.Error(err) }})
 	require.NoError(t, err)
-	var writers sync.WaitGroup
+	var writers, rotations sync.WaitGroup
+	e.journal.rotate = func() {
+		rotations.Go(func() { e.report(e.Rotate()) })
+	}
 	for range 4 {
 		writers.Go(func() {
 			for i := range 100 {
@@ -135,7 +139,7 @@ func TestD4RotationsGoOnBesideWrites(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	e.background.Wait() // a rotation that Close came before would not be made
+	rotations.Wait() // a rotation that Close came before would not be made
 	state := stateOf(t, e.Engine)
 	require.NoError(t, e.Close())
 	require.Greater(t, e.journal.generation, uint64(1))
@@ -237,6 +241,7 @@ func TestWhatIsWrittenDuringASyncWaitsForTheNext(t *testing.T) {
 func TestASyncThatFailsDuringARotationIsNotForgiven(t *testing.T) {
 	l := &life{t: t, script: newScript(t, 0), disk: newDisk(1)}
 	require.True(t, l.open(Options{SyncEvery: time.Second}))
+	enqueue(t, l.Engine, "before")
 	l.disk.fails = func(int) error {
 		if l.disk.names["snapshot-00000002.tmp"] == nil {
 			return nil
@@ -257,7 +262,7 @@ func TestASyncThatFailsDuringARotationIsNotForgiven(t *testing.T) {
 	require.NoError(t, l.Close())
 	e, _, err := open(simulated{l.disk.fall()}, tickonce.Config{}, Options{})
 	require.NoError(t, err)
-	require.Equal(t, int64(2), ready(t, e))
+	require.Equal(t, int64(3), ready(t, e))
 }
 
 // A full disk refuses writes, and keeps what there is, until there is room.
@@ -287,6 +292,114 @@ func TestD2AFullDiskKeepsTheState(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.Dropped)
 	require.Equal(t, int64(2), ready(t, e))
+}
+
+// As long as no snapshot fits on the disk, rotations add nothing to it.
+func TestD2RotationsThatFailDoNotFillTheDisk(t *testing.T) {
+	l := &life{t: t, script: newScript(t, 0), disk: newDisk(1)}
+	require.True(t, l.open(Options{}))
+	enqueue(t, l.Engine, "first")
+	call := 0
+	l.disk.fails = func(int) error {
+		if call++; call == 2 || l.disk.names["snapshot-00000002.tmp"] != nil { // the sync of a write, and snapshots
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	for range 5 {
+		_, err := l.Enqueue(context.Background(), "q", nil, tickonce.EnqueueOptions{})
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorIs(t, l.Rotate(), syscall.ENOSPC)
+		delete(l.disk.names, "snapshot-00000002.tmp") // the removal failed as well
+		require.Equal(t, []string{"log-00000001", "log-00000002"}, l.disk.list())
+	}
+	l.disk.fails = nil
+	require.NoError(t, l.Rotate())
+	require.Equal(t, []string{"log-00000002", "snapshot-00000002"}, l.disk.list())
+	enqueue(t, l.Engine, "second")
+	require.NoError(t, l.Close())
+	e, _, err := open(simulated{l.disk.fall()}, tickonce.Config{}, Options{})
+	require.NoError(t, err)
+	require.Equal(t, int64(2), ready(t, e))
+}
+
+// Who hears of an error may well end the engine.
+func TestOnErrorMayClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(1)
+		var e *Engine
+		closed := false
+		e, _, err := open(simulated{d}, tickonce.Config{}, Options{SyncEvery: -1, RotateAt: 1, OnError: func(error) {
+			d.fails = nil
+			closed = e.Close() == nil
+		}})
+		require.NoError(t, err)
+		call := 0
+		d.fails = func(int) error {
+			if call++; call > 1 { // behind the write
+				return syscall.EROFS
+			}
+			return nil
+		}
+		enqueue(t, e, "first")
+		synctest.Wait()
+		require.True(t, closed)
+	})
+}
+
+// A Close that comes second does not let go of the directory before the first.
+func TestTheLockOutlastsARotation(t *testing.T) {
+	d := newDisk(1)
+	e, _, err := open(simulated{d}, tickonce.Config{}, Options{})
+	require.NoError(t, err)
+	enqueue(t, e, "first")
+	var closes sync.WaitGroup
+	d.fails = func(int) error {
+		d.fails = nil
+		for range 2 {
+			closes.Go(func() { _ = e.Close() })
+		}
+		for range 10_000 {
+			runtime.Gosched()
+		}
+		require.True(t, d.held)
+		return nil
+	}
+	require.NoError(t, e.Rotate())
+	closes.Wait()
+	require.False(t, d.held)
+}
+
+// A process that changes its working directory leaves the state where it is.
+func TestTheDirectoryStaysWhereItIs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	e, _, err := Open("state", tickonce.Config{}, Options{})
+	require.NoError(t, err)
+	enqueue(t, e, "first")
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("state", 0o700)) // another's
+	require.NoError(t, e.Rotate())
+	require.NoError(t, e.Close())
+	files, err := os.ReadDir("state")
+	require.NoError(t, err)
+	require.Empty(t, files)
+	e, r, err := Open(filepath.Join(here, "state"), tickonce.Config{}, Options{})
+	require.NoError(t, err)
+	require.False(t, r.Created)
+	require.Equal(t, int64(1), ready(t, e))
+	require.NoError(t, e.Close())
+}
+
+// A path that was left out is not the working directory.
+func TestOpenRefusesNoPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, _, err := Open("", tickonce.Config{}, Options{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, files)
 }
 
 // A rotation that fails is reported, and leaves what there is.

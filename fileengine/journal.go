@@ -29,6 +29,7 @@ type journal struct {
 	generation uint64 // of the last log
 	log        file
 	head       uint32 // the checksum of its header
+	untouched  bool   // nothing was written behind that
 	end        int64  // where the next record goes
 	synced     int64  // up to where it is certainly on disk
 	timed      bool   // syncNow will be called
@@ -81,6 +82,7 @@ func (j *journal) write(record []byte) error {
 	if cap(b) <= 1<<20 {
 		j.buffer = b
 	}
+	j.untouched = false
 	if _, err := j.log.WriteAt(b, j.end); err != nil {
 		if cut := errors.Join(j.log.Truncate(j.end), j.log.Sync()); cut != nil {
 			return j.distrust(errors.Join(err, cut))
@@ -174,11 +176,19 @@ func (j *journal) fill(name string, parts [][]byte) error {
 }
 
 // startLog makes a new log and has what comes go to it. What is in the one
-// before is on disk then, unless that is distrusted. The caller holds rotating.
+// before is on disk then, unless that is distrusted. An untouched log is as good as
+// a new one, or a disk without room for a snapshot would be filled with logs. The
+// caller holds rotating.
 func (j *journal) startLog() error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
 	_ = j.flush() // the most of it, while more is appended
+	j.mu.Lock()
+	untouched := j.untouched
+	j.mu.Unlock()
+	if untouched {
+		return nil
+	}
 
 	generation := j.generation + 1
 	name, head := fileName(logPrefix, generation), header(logMagic, j.id, generation)
@@ -199,7 +209,7 @@ func (j *journal) startLog() error {
 		}
 		_ = j.log.Close()
 	}
-	j.generation, j.log, j.head = generation, log, sum(head)
+	j.generation, j.log, j.head, j.untouched = generation, log, sum(head), true
 	j.end, j.synced = int64(headerSize), int64(headerSize)
 	return nil
 }
@@ -255,12 +265,8 @@ func (j *journal) replaceLogs(snapshot func() ([]byte, error)) (err error) {
 // close syncs what was appended, unless that is left to the system.
 func (j *journal) close() error {
 	j.mu.Lock()
-	closed := j.closed
 	j.closed = true
 	j.mu.Unlock()
-	if closed {
-		return nil
-	}
 	j.rotating.Lock()
 	defer j.rotating.Unlock()
 	j.syncing.Lock()
