@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +21,8 @@ func newCorpus() *cobra.Command {
 		Short: "Keep scenarios that a test runs before all others",
 		Long: `Keep scenarios that a test runs before all others: a folder of small scenario
 files, each kept for a point. The point is what the file expects, such as a
-coverage mark, sometimes:MARK; or, where it failed once, what the comment below its
-first line says, such as the invariant. A file has its outcome recorded.
+coverage mark, sometimes:MARK; or, where it failed once, what the comment below
+its first line says, such as the invariant. A file has its outcome recorded.
 
 A file that no longer reaches its point tests nothing, although it passes. So
 each has to meet what it expects, to come to its recorded outcome, and to have
@@ -47,8 +46,8 @@ func newCorpusList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list FOLDER",
 		Short: "List the files and what each is kept for",
-		Long: `List the files of the folder, by their names, and what each is kept for. They are
-read, and not run.`,
+		Long: `List the files of the folder, by their names, and what each is kept for. They
+are read, and not run.`,
 		Example:           "  simulate corpus list sim/testdata/corpus",
 		Args:              oneFolder,
 		ValidArgsFunction: completeFolder,
@@ -66,7 +65,7 @@ read, and not run.`,
 					printable(f.name), printable(f.point()), number(int64(len(f.scenario.Faults))), exact(f.scenario.For),
 				})
 			}
-			out := bufio.NewWriter(cmd.OutOrStdout())
+			out := newPage(cmd.OutOrStdout())
 			writeRows(out, []column{{"file", words}, {"kept for", wrapped}, {"faults", numbers}, {"run", numbers}}, rows, nil)
 			return out.Flush()
 		},
@@ -81,7 +80,8 @@ func newCorpusCheck() *cobra.Command {
 		Use:   "check FOLDER",
 		Short: "See whether each file still reaches its point",
 		Long: `See whether each file still reaches its point. One that does not is named, with
-what to do about it. With --rewrite the outcomes of those that do are recorded anew.
+what to do about it. With --rewrite the outcomes of those that do are recorded
+anew.
 
 Exit codes:
   0  each reaches its point
@@ -123,10 +123,11 @@ func newCorpusAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FOLDER FILE",
 		Short: "Add a scenario, with its outcome recorded",
-		Long: `Add a scenario, with its outcome recorded. It has to reach its point, as simulate
-corpus check demands; best it is shrunk before. What stands in the file above its
-outcome is kept as it is. A folder that is not there is made. The test that runs
-the files is a few lines of Go: TestKept of examples/gotest is one to copy.`,
+		Long: `Add a scenario, with its outcome recorded. It has to reach its point, as
+simulate corpus check demands; best it is shrunk before. What stands in the
+file above its outcome is kept as it is. A folder that is not there is made.
+The test that runs the files is a few lines of Go: TestKept of examples/gotest
+is one to copy.`,
 		Example: "  simulate corpus add sim/testdata/corpus found.sim --as report-skipped.sim",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {

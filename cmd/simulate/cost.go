@@ -1,14 +1,14 @@
 package main
 
 import (
-	"io"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tickonce/tickonce/sim"
 )
 
-func (r *report) writeFaults(w io.Writer) {
+func (r *report) writeFaults(w *page) {
 	if len(r.Faults) == 0 {
 		return
 	}
@@ -136,8 +136,8 @@ func (r *report) used(word string) {
 }
 
 // writeMeanings writes what the words mean that were used since.
-func (r *report) writeMeanings(w io.Writer) {
-	var lines []string
+func (r *report) writeMeanings(w *page) {
+	var some bool
 	for _, m := range meanings {
 		if !r.words[m.word] || r.told[m.word] {
 			continue
@@ -146,17 +146,18 @@ func (r *report) writeMeanings(w io.Writer) {
 			r.told = map[string]bool{}
 		}
 		r.told[m.word] = true
-		line := m.word + ": " + m.about
+		about := m.about
 		if m.rule != "" {
-			line += " (" + m.rule + ")"
+			about += " (" + m.rule + ")"
 			if !slices.Contains(r.rules, m.rule) {
 				r.rules = append(r.rules, m.rule)
 			}
 		}
-		lines = append(lines, line)
+		w.hang(m.word+": ", about)
+		some = true
 	}
-	if len(lines) > 0 {
-		io.WriteString(w, strings.Join(lines, "\n")+"\n\n")
+	if some {
+		fmt.Fprintln(w)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +26,9 @@ from then on; with --jump the clock jumps after that. Then one tick catches up
 what the policy allows, and the schedule is run on for --for. The engine itself
 decides; rule ids such as T6 are those of docs/CONTRACT.md.
 
-The boundaries are the anchor and the instants that are whole intervals after it:
-a schedule that is to run daily at 03:00 UTC has --anchor 2026-01-01T03:00:00Z.
+The boundaries are the anchor and the instants that are whole intervals after
+it: a schedule that is to run daily at 03:00 UTC has --anchor
+2026-01-01T03:00:00Z.
 
 A duration is a sum of whole numbers with units, the larger unit first: 90s,
 1h30m, 14d.`,
@@ -153,13 +153,16 @@ func entries(passages []sim.Passage, most, edge int64) []entry {
 
 // writeExplanation writes what is told for people.
 func writeExplanation(to io.Writer, q *sim.Question, told *sim.Explanation) error {
-	w := bufio.NewWriter(to)
-	fmt.Fprintf(w, "%s, registered at %s, policy %s\n%s\n\n", told.Spec, instant(told.From), q.CatchUp, outage(q, told))
+	w := newPage(to)
+	w.hang("", fmt.Sprintf("%s, registered at %s, policy %s", told.Spec, instant(told.From), q.CatchUp))
+	w.hang("", outage(q, told))
+	fmt.Fprintln(w)
 	writeBoundaries(w, told)
 	for _, n := range told.Notes {
-		fmt.Fprintf(w, "%s: %s.\n", n.Rule, n.Text)
+		w.hang(n.Rule+": ", n.Text+".")
 	}
-	fmt.Fprintf(w, "%s.\n%s\n", tally(told), upcoming(told))
+	w.hang("", tally(told)+".")
+	w.hang("", upcoming(told))
 	if rules := cited(told); len(rules) > 0 {
 		fmt.Fprintf(w, "%s: see docs/CONTRACT.md.\n", strings.Join(rules, ", "))
 	}
@@ -201,7 +204,7 @@ func outage(q *sim.Question, told *sim.Explanation) string {
 	return strings.Join(parts, ", then ") + "; the first tick is at " + instant(told.Tick)
 }
 
-func writeBoundaries(w io.Writer, told *sim.Explanation) {
+func writeBoundaries(w *page, told *sim.Explanation) {
 	const most, edge = 10, 2
 	var rows [][]string
 	for _, e := range entries(told.Passages, most, edge) {
@@ -234,10 +237,10 @@ func writeBoundaries(w io.Writer, told *sim.Explanation) {
 	fmt.Fprintln(w)
 	var reasons []string
 	for _, p := range told.Passages {
-		line := fmt.Sprintf("%s (%s): %s", fateText[p.Fate], p.Rule, p.Text)
-		if !slices.Contains(reasons, line) {
-			reasons = append(reasons, line)
-			fmt.Fprintln(w, line)
+		head := fmt.Sprintf("%s (%s): ", fateText[p.Fate], p.Rule)
+		if !slices.Contains(reasons, head+p.Text) {
+			reasons = append(reasons, head+p.Text)
+			w.hang(head, p.Text)
 		}
 	}
 	fmt.Fprintln(w)

@@ -43,13 +43,16 @@ func TestHelpIsWhole(t *testing.T) {
 		require.LessOrEqual(t, len(cmd.Short), 66, name)
 		require.Equal(t, strings.Fields(cmd.Short)[0], strings.Fields(cmd.Long)[0], name)
 		for line := range strings.Lines(cmd.Long) {
-			require.LessOrEqual(t, len(line), 90, "%s: %s", name, line)
+			require.LessOrEqual(t, len(line), helpWidth+1, "%s: %s", name, line)
 		}
 		for line := range strings.Lines(cmd.Example) {
 			require.True(t, strings.HasPrefix(line, "  simulate "), "%s: %s", name, line)
 		}
 		if cmd.HasParent() && !cmd.Parent().HasParent() {
 			require.NotEmpty(t, cmd.GroupID, name)
+		}
+		for line := range strings.Lines(cmd.UsageString()) {
+			require.True(t, len(line) <= helpWidth+1 || strings.Contains(cmd.Example, strings.TrimSpace(line)), "%s: %s", name, line)
 		}
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			flag := name + " --" + f.Name

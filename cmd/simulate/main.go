@@ -92,7 +92,10 @@ const exitCodes = `Exit codes:
   6  budget: more than a run may take
   7  handler crash: a handler panicked that was not meant to`
 
-const helpGroup = "Help:"
+const (
+	helpGroup = "Help:"
+	helpWidth = 80 // in columns of a terminal
+)
 
 func newRoot() *cobra.Command {
 	cobra.EnableCommandSorting = false
@@ -116,6 +119,7 @@ boundary, which is an instant at which a schedule is due.
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command

@@ -14,13 +14,14 @@ func newMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge PART...",
 		Short: "Join the parts of a sweep and judge them together",
-		Long: `Join the parts of a sweep and judge them together. A part is a file that simulate
-sweep wrote with --state, or what it printed with --json, or a merged one. In
-which order they come makes no difference.
+		Long: `Join the parts of a sweep and judge them together. A part is a file that
+simulate sweep wrote with --state, or what it printed with --json, or a merged
+one. In which order they come makes no difference.
 
-All have to be of one scenario and one build, and no seed may be in two of them.
-Seeds between the first and the last that are in none are named; as long as there
-are some, nothing is said of what the scenario expects with sometimes:MARK.
+All have to be of one scenario and one build, and no seed may be in two of
+them. Seeds between the first and the last that are in none are named; as long
+as there are some, nothing is said of what the scenario expects with
+sometimes:MARK.
 
 ` + exitCodes + unfinishedCode,
 		Example: `  simulate merge shard-*.json
@@ -68,7 +69,8 @@ func (c *mergeCommand) run(paths []string) error {
 				r.goOn = append(r.goOn, "…")
 				break
 			}
-			r.goOn = append(r.goOn, sum.command("simulate sweep", "--seeds", gap.String()))
+			r.goOn = append(r.goOn, sum.command("simulate sweep", "--seeds", gap.String(),
+				"--state", fmt.Sprintf("seeds-%d-%d.json", gap.First, gap.Last)))
 		}
 	}
 	if err := r.print(c.stdout, c.json); err != nil {

@@ -23,9 +23,9 @@ func newNew() *cobra.Command {
 		Use:   "new",
 		Short: "Write a scenario to start from, with comments",
 		Long: `Write a scenario to start from, with comments that say what each line means and
-what to try next. It is printed, or written to a file with -o. It has two schedules
-or, with --schedule, those that you give, and an outage that lasts for a quarter of
-the run.`,
+what to try next. It is printed, or written to a file with -o. It has two
+schedules or, with --schedule, those that you give, and an outage that lasts
+for a quarter of the run.`,
 		Example: `  simulate new -o my.sim
   simulate new --schedule "report=@every 5m" --schedule "backup=@every 6h" -o mine.sim
   simulate new | simulate run -`,

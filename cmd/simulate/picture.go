@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/tickonce/tickonce/sim"
 )
@@ -211,7 +208,7 @@ func (p *picture) endDown(n *pictureProcess, at time.Time) {
 }
 
 // write writes the picture, with its legend.
-func (p *picture) write(w io.Writer) {
+func (p *picture) write(w *page) {
 	end := p.start.Add(p.scenario.For)
 	for i := range p.processes {
 		n := &p.processes[i]
@@ -244,7 +241,7 @@ func (p *picture) write(w io.Writer) {
 	p.writeLegend(w)
 }
 
-func (p *picture) line(w io.Writer, name string, cells []byte) {
+func (p *picture) line(w *page, name string, cells []byte) {
 	for _, mark := range cells {
 		p.drawn[mark] = true
 	}
@@ -252,7 +249,7 @@ func (p *picture) line(w io.Writer, name string, cells []byte) {
 }
 
 // writeAxis writes when the picture begins, its middle and its end.
-func (p *picture) writeAxis(w io.Writer, end time.Time) {
+func (p *picture) writeAxis(w *page, end time.Time) {
 	const form = "2006-01-02 15:04"
 	axis := bytes.Repeat([]byte{' '}, p.cells)
 	copy(axis, p.start.Format(form))
@@ -271,7 +268,7 @@ func (p *picture) writeAxis(w io.Writer, end time.Time) {
 }
 
 // writeLegend explains the marks that were drawn.
-func (p *picture) writeLegend(w io.Writer) {
+func (p *picture) writeLegend(w *page) {
 	var words []string
 	for _, m := range pictureMarks {
 		if p.drawn[m.mark] && m.about != "" {
@@ -283,7 +280,7 @@ func (p *picture) writeLegend(w io.Writer) {
 	}
 	words = append(words, fmt.Sprintf("a column is %s", exact((p.scenario.For/time.Duration(p.cells)).Round(time.Second))))
 	fmt.Fprintln(w)
-	writeHanging(w, "", strings.Join(words, "; "))
+	w.hang("", strings.Join(words, "; "))
 	for i := range p.scenario.Faults {
 		mark := fmt.Sprint(min(i+1, 9))
 		if !p.drawn[mark[0]] && !p.drawn['+'] {
@@ -298,15 +295,11 @@ func (p *picture) writeLegend(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// widthOf is how wide a picture is to be: as the flag says, or the terminal.
-func widthOf(flag int, w io.Writer) int {
+// pictureWidthOn is how wide a picture is to be: as the flag says, or as what it is
+// drawn on.
+func pictureWidthOn(w io.Writer, flag int) int {
 	if flag != 0 {
 		return flag
 	}
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return min(max(width, leastPicture), mostPicture)
-		}
-	}
-	return pictureWidth
+	return min(max(terminalWidth(w, pictureWidth), leastPicture), mostPicture)
 }

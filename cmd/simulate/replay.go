@@ -19,7 +19,8 @@ func newReplay() *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Run a recorded scenario again, and say where it differs",
 		Long: `Run a recorded scenario again, and say whether it is the same run. FILE is a
-scenario file, or - for standard input. The run is made twice, and compared with
+scenario file, or - for standard input. The run is made twice, and compared
+with
 
 - itself: what differs then is chance;
 - the recorded outcome below the line "----" of the file;
@@ -27,10 +28,10 @@ scenario file, or - for standard input. The run is made twice, and compared with
   The choices are played from the tape. The first event that differs is shown,
   or the first choice that the run makes elsewhere.
 
-A tape is recorded with --record, by the version that is to be compared with. It is
-a text, a line for each choice and each event. With --guest, whose programs run the
-jobs, an outcome is compared with a run of the same programs only; a tape shows where
-another version of a program does something else.
+A tape is recorded with --record, by the version that is to be compared with.
+It is a text, a line for each choice and each event. With --guest, whose
+programs run the jobs, an outcome is compared with a run of the same programs
+only; a tape shows where another version of a program does something else.
 
 Exit codes:
   0  the same run

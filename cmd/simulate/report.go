@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -66,7 +65,7 @@ func (r *report) unmet() []string {
 
 // write writes the report for people. Its last line is the digest.
 func (r *report) write(to io.Writer) error {
-	w := bufio.NewWriter(to)
+	w := newPage(to)
 	fmt.Fprintf(w, "%s: %s from %s, seed %d\n\n", printable(r.file), exact(r.scenario.For), instant(r.start()), r.Seed)
 	r.writeSchedules(w)
 	r.writeQueues(w)
@@ -87,13 +86,11 @@ func (r *report) write(to io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict)
-	for _, line := range r.judgement() {
-		fmt.Fprintf(w, "  %s\n", printable(line))
-	}
+	w.judge(r.judgement())
 	fmt.Fprintln(w, checksMade(r.Checks))
 	writePageLine(w, r.page)
-	fmt.Fprintf(w, "simulated %s in %s: %s seconds per second, %s\n",
-		exact(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events"))
+	w.item("", fmt.Sprintf("simulated %s in %s: %s seconds per second, %s",
+		exact(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events")))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
 	return w.Flush()
 }
@@ -122,7 +119,7 @@ func (r *report) policies() map[string]sim.CatchUp {
 	return policies
 }
 
-func (r *report) writeSchedules(w io.Writer) {
+func (r *report) writeSchedules(w *page) {
 	policies := r.policies()
 	var rows [][]string
 	var more []string
@@ -164,15 +161,13 @@ func (r *report) writeSchedules(w io.Writer) {
 		{"max late", numbers},
 		{"skipped why", words},
 	}, rows, footer)
-	if len(more) > 0 {
-		fmt.Fprintf(w, "%s\n\n", strings.Join(more[:min(len(more), mostRows)], "\n"))
-	}
+	writeMore(w, more)
 	r.writeMeanings(w)
 }
 
 // writeQueues writes a table of the queues and, if there are any, one of the
 // outboxes.
-func (r *report) writeQueues(w io.Writer) {
+func (r *report) writeQueues(w *page) {
 	var queues, outboxes []sim.QueueResult
 	for _, q := range r.Queues {
 		if q.Outbox {
@@ -214,7 +209,7 @@ func (r *report) writeQueues(w io.Writer) {
 }
 
 // writeQueueTable writes one with so many columns and, if a job died, why.
-func (r *report) writeQueueTable(w io.Writer, queues []sim.QueueResult, columns []column, cells func(*sim.QueueResult) []string) {
+func (r *report) writeQueueTable(w *page, queues []sim.QueueResult, columns []column, cells func(*sim.QueueResult) []string) {
 	counts := len(columns)
 	if slices.ContainsFunc(queues, func(q sim.QueueResult) bool { return q.Dead > 0 }) {
 		columns = append(columns, column{"dead why", words})
@@ -237,12 +232,20 @@ func (r *report) writeQueueTable(w io.Writer, queues []sim.QueueResult, columns 
 		}
 	}
 	writeRows(w, columns, rows, nil)
-	if len(more) > 0 {
-		fmt.Fprintf(w, "%s\n\n", strings.Join(more[:min(len(more), mostRows)], "\n"))
+	writeMore(w, more)
+}
+
+// writeMore writes what there is to say of some rows beyond the table.
+func writeMore(w *page, lines []string) {
+	for _, line := range lines[:min(len(lines), mostRows)] {
+		w.item("", line)
+	}
+	if len(lines) > 0 {
+		fmt.Fprintln(w)
 	}
 }
 
-func (r *report) writeMarks(w io.Writer) {
+func (r *report) writeMarks(w *page) {
 	var rows [][]string
 	for _, m := range r.Coverage.Marks() {
 		if m.Reached > 0 {
@@ -254,7 +257,7 @@ func (r *report) writeMarks(w io.Writer) {
 	}
 }
 
-func (r *report) writeProblems(w io.Writer) {
+func (r *report) writeProblems(w *page) {
 	var rows [][]string
 	for _, f := range r.Failures {
 		at := "+" + span(f.At.Sub(r.start()))
@@ -272,7 +275,7 @@ func (r *report) writeProblems(w io.Writer) {
 }
 
 // writeRows writes a table of at most so many rows as people read.
-func writeRows(w io.Writer, columns []column, rows [][]string, footer []string) {
+func writeRows(w *page, columns []column, rows [][]string, footer []string) {
 	writeTable(w, columns, rows[:min(len(rows), mostRows)], footer)
 	if more := len(rows) - mostRows; more > 0 {
 		fmt.Fprintf(w, "and %s more, which --json lists\n", number(more))
@@ -296,8 +299,8 @@ func (r *report) judgement() []string {
 	case d != nil:
 		list = append(list,
 			fmt.Sprintf("line %d differs from the recorded outcome; if that is meant, run with --rewrite", d.line),
-			"  recorded  "+d.was,
-			"  now       "+d.is)
+			whole+"recorded  "+d.was,
+			whole+"now       "+d.is)
 	case r.outcome == outcomeIgnored:
 		list = append(list, "not compared with the recorded outcome, which is that of another seed or of other handlers")
 	case r.outcome == outcomeRecorded && r.verdict == sim.Pass:

@@ -26,21 +26,23 @@ at its shortest:
   schedule report every=5m queue=mail
 
 The package comment of sim has all the words: go doc
-github.com/tickonce/tickonce/sim. With a line "swarm faults=1..12" the seed draws
-what goes wrong; --print writes that out, as a file to be edited and run.
+github.com/tickonce/tickonce/sim. With a line "swarm faults=1..12" the seed
+draws what goes wrong; --print writes that out, as a file to be edited and run.
 
-A file may have a recorded outcome below a line "----". The run is compared with
-it: a difference is an expectation that was not met. With --rewrite the outcome
-is recorded anew, and what stands above it is left as it is. With --seed nothing
-is compared, since the recorded outcome is that of the file's own seed; an outcome
-has the hash of each program of --guest, and is compared with a run of the same.
+A file may have a recorded outcome below a line "----". The run is compared
+with it: a difference is an expectation that was not met. With --rewrite the
+outcome is recorded anew, and what stands above it is left as it is. With
+--seed nothing is compared, since the recorded outcome is that of the file's
+own seed; an outcome has the hash of each program of --guest, and is compared
+with a run of the same.
 
 With --guest a program of your own runs each job, in the place of what the file
-says of its handler: one for WASI preview 1, as GOOS=wasip1 GOARCH=wasm go build
-makes it. It has the job's payload on standard input, its name, attempt and so on
-in the environment as TICKONCE_SCHEDULE, TICKONCE_ATTEMPT, and simulated time: a
-sleep takes none of yours. With the exit code 0 the job is done, with another one it
-is tried again. go doc github.com/tickonce/tickonce/sim/guest has the rest.
+says of its handler: one for WASI preview 1, as GOOS=wasip1 GOARCH=wasm go
+build makes it. It has the job's payload on standard input, its name, attempt
+and so on in the environment as TICKONCE_SCHEDULE, TICKONCE_ATTEMPT, and
+simulated time: a sleep takes none of yours. With the exit code 0 the job is
+done, with another one it is tried again. go doc
+github.com/tickonce/tickonce/sim/guest has the rest.
 
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
@@ -129,7 +131,7 @@ func (c *runCommand) run(path string) error {
 	}
 	var drawing *picture
 	if c.ascii {
-		drawing = newPicture(&scenario, widthOf(c.width, c.stdout))
+		drawing = newPicture(&scenario, pictureWidthOn(c.stdout, c.width))
 		watching = append(watching, drawing.tell)
 	}
 	begin := time.Now()

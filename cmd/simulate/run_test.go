@@ -258,7 +258,9 @@ func TestABrokenRuleHasALink(t *testing.T) {
 		Result: &sim.Result{Failures: []sim.Failure{{Invariant: "6 fence", At: sim.DefaultStart}, {Invariant: "7 spin", At: sim.DefaultStart}}}, scenario: &sim.Scenario{}, page: "/pages/my run#1.html",
 	}
 	var b strings.Builder
-	r.writeProblems(&b)
+	w := newPage(&b)
+	r.writeProblems(w)
+	require.NoError(t, w.Flush())
 	require.Contains(t, b.String(), "file:///pages/my%20run%231.html#sel=violation-1\n")
 	require.Contains(t, b.String(), "file:///pages/my%20run%231.html#sel=violation-2\n")
 }

@@ -22,24 +22,24 @@ func newShrink() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shrink FILE",
 		Short: "Make a scenario that fails as small as it can be",
-		Long: `Make a scenario that fails as small as it can be while it fails in the same way:
-with the same verdict, at the same invariant or expectation. FILE is a scenario
-file, or - for standard input.
+		Long: `Make a scenario that fails as small as it can be while it fails in the same
+way: with the same verdict, at the same invariant or expectation. FILE is a
+scenario file, or - for standard input.
 
 Faults, schedules, queues and processes are left out, what lasts is shortened,
 and defaults and round values are put where others stood, each as long as a run
-still fails. What is left is printed as a scenario file, with its outcome recorded
-below a line "----".
+still fails. What is left is printed as a scenario file, with its outcome
+recorded below a line "----".
 
-With --keep the scenario is shrunk while it meets something, which is written as
-in a line expect: --keep sometimes:two-leaders finds the smallest scenario that
-still reaches this coverage mark.
+With --keep the scenario is shrunk while it meets something, which is written
+as in a line expect: --keep sometimes:two-leaders finds the smallest scenario
+that still reaches this coverage mark.
 
-With --report the run of FILE is written as a page for a browser, with the shrunk
-scenario beside the rule that was broken.
+With --report the run of FILE is written as a page for a browser, with the
+shrunk scenario beside the rule that was broken.
 
-With --guest a program of your own runs the jobs; see simulate run --help. What is
-printed fails with that program, and is replayed with it.
+With --guest a program of your own runs the jobs; see simulate run --help. What
+is printed fails with that program, and is replayed with it.
 
 An interrupt ends the shrinking with what it has. A failure that does not come
 again in the same run is never shrunk.

@@ -21,27 +21,28 @@ func newSweep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep FILE",
 		Short: "Run a scenario with many seeds and judge them together",
-		Long: `Run a scenario with many seeds and judge them together. FILE is a scenario file,
-or - for standard input.
+		Long: `Run a scenario with many seeds and judge them together. FILE is a scenario
+file, or - for standard input.
 
-Each seed draws the faults of a file with a line swarm; with --swarm those of any
-file, in the place of its own. Seeds that fail are named, with the command that
-runs one again; with --print that command writes the faults out. What a file
-expects with sometimes:MARK has to come in one run of the sweep. About one seed in
-twenty is run twice, to see whether it comes to the same.
+Each seed draws the faults of a file with a line swarm; with --swarm those of
+any file, in the place of its own. Seeds that fail are named, with the command
+that runs one again; with --print that command writes the faults out. What a
+file expects with sometimes:MARK has to come in one run of the sweep. About one
+seed in twenty is run twice, to see whether it comes to the same.
 
-The result does not depend on --jobs. An interrupt ends the sweep after the runs
-under way and tells what was found; a second one ends it at once. With --state
-what was done is kept in a file, every ten seconds and at the end, and the same
-command goes on from there; a second one is refused while a first one runs, by a
-lock on a file beside it, FILE.lock. With --shard 3/64 the seeds are the third of
-64 parts of --seeds; simulate merge joins what the shards have kept in their files.
+The result does not depend on --jobs. An interrupt ends the sweep after the
+runs under way and tells what was found; a second one ends it at once. With
+--state what was done is kept in a file, every ten seconds and at the end, and
+the same command goes on from there; a second one is refused while a first one
+runs, by a lock on a file beside it, FILE.lock. With --shard 3/64 the seeds are
+the third of 64 parts of --seeds; simulate merge joins what the shards have
+kept in their files.
 
-With --out each distinct failure is written as a scenario file, shrunk as far as
-500 runs go, and the command that replays it is printed.
+With --out each distinct failure is written as a scenario file, shrunk as far
+as 500 runs go, and the command that replays it is printed.
 
-With --guest a program of your own runs the jobs; see simulate run --help. Its hash
-is part of what --state keeps: another program is another sweep.
+With --guest a program of your own runs the jobs; see simulate run --help. Its
+hash is part of what --state keeps: another program is another sweep.
 
 ` + exitCodes + unfinishedCode,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim

@@ -92,7 +92,7 @@ func TestInterruptKeepsWhatWasFound(t *testing.T) {
 	require.False(t, r.stopped())
 	var b strings.Builder
 	require.NoError(t, r.write(&b))
-	require.Contains(t, b.String(), "interrupted; to go on: this command\n")
+	require.Contains(t, b.String(), "interrupted; to go on:\n    this command\n")
 	require.Equal(t, "simulate sweep a.sim --seeds "+rest.String(), (&sweepCommand{}).goOn(r))
 	require.Equal(t, "simulate sweep a.sim --seeds 1..24 --shard 3/64 --state 'a b.json'",
 		(&sweepCommand{shard: shard{3, 64}, state: "a b.json"}).goOn(r))

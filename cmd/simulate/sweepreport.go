@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/tickonce/tickonce/sim"
@@ -114,7 +112,7 @@ func (r *sweepReport) print(w io.Writer, asJSON bool) error {
 
 // write writes the report for people. Its last line is the digest.
 func (r *sweepReport) write(to io.Writer) error {
-	w := bufio.NewWriter(to)
+	w := newPage(to)
 	fmt.Fprintf(w, "%s: seeds %s", printable(r.file), r.asked)
 	if r.asked != r.seeds {
 		fmt.Fprintf(w, " of %s", r.seeds)
@@ -133,18 +131,16 @@ func (r *sweepReport) write(to io.Writer) error {
 	}
 	r.writeFailures(w)
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict())
-	for _, line := range r.judgement() {
-		fmt.Fprintf(w, "  %s\n", printable(line))
-	}
+	w.judge(r.judgement())
 	if !r.coverage {
-		fmt.Fprintln(w, r.covered())
+		w.item("", r.covered())
 	}
 	fmt.Fprintln(w, checksMade(r.Checks))
-	fmt.Fprintf(w, "%s, %s of them twice to compare", count(r.Runs, "run", "runs"), number(r.Repeated))
+	made := fmt.Sprintf("%s, %s of them twice to compare", count(r.Runs, "run", "runs"), number(r.Repeated))
 	if r.wall > 0 {
-		fmt.Fprintf(w, ", in %s: %s runs per second", span(r.wall.Round(time.Millisecond)), number(r.speed()))
+		made += fmt.Sprintf(", in %s: %s runs per second", span(r.wall.Round(time.Millisecond)), number(r.speed()))
 	}
-	fmt.Fprintf(w, ", %s\n", count(r.Events, "event", "events"))
+	w.item("", made+", "+count(r.Events, "event", "events"))
 	fmt.Fprintf(w, "digest %s\n", r.Digest)
 	return w.Flush()
 }
@@ -166,23 +162,24 @@ func (r *sweepReport) covered() string {
 	for _, e := range r.Excuses {
 		excuses += e.Count
 	}
-	return fmt.Sprintf("%s, %s of them with effect; %s of %s reached; %s; --coverage lists them",
+	return fmt.Sprintf("%s, %s with effect; %s of %s reached; %s (--coverage lists them)",
 		count(drawn, "fault", "faults"), number(effective), number(reached), count(int64(len(r.Marks)), "coverage mark", "coverage marks"),
 		count(excuses, "excuse", "excuses"))
 }
 
-func (r *sweepReport) writeFaults(w io.Writer) {
+func (r *sweepReport) writeFaults(w *page) {
 	var rows [][]string
 	for _, f := range r.Faults {
 		rows = append(rows, []string{f.Kind.String(), number(f.Count), number(f.Effective), number(f.Effect)})
 	}
 	if len(rows) > 0 {
 		writeRows(w, []column{{"fault", words}, {"drawn", numbers}, {"with effect", numbers}, {"effects", numbers}}, rows, nil)
-		fmt.Fprint(w, "effects: how often they struck, each time a process, a call, a job, a row or a clock\n\n")
+		w.hang("effects: ", "how often they struck, each time a process, a call, a job, a row or a clock")
+		fmt.Fprintln(w)
 	}
 }
 
-func (r *sweepReport) writeMarks(w io.Writer) {
+func (r *sweepReport) writeMarks(w *page) {
 	var rows [][]string
 	var never, unseen []string
 	for _, m := range r.Marks {
@@ -202,17 +199,15 @@ func (r *sweepReport) writeMarks(w io.Writer) {
 	writeMarkList(w, "never even looked at: ", unseen)
 }
 
-func writeMarkList(w io.Writer, what string, marks []string) {
+func writeMarkList(w *page, what string, marks []string) {
 	if len(marks) == 0 {
 		return
 	}
-	for line := range strings.Lines(text.WrapSoft(what+strings.Join(marks, ", "), pageWidth) + "\n") {
-		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
-	}
+	w.hang("", what+strings.Join(marks, ", "))
 	fmt.Fprintln(w)
 }
 
-func (r *sweepReport) writeExcuses(w io.Writer) {
+func (r *sweepReport) writeExcuses(w *page) {
 	var rows [][]string
 	for _, e := range r.Excuses {
 		rows = append(rows, []string{printable(e.Kind), number(e.Runs), number(e.Count), strconv.FormatUint(e.Seed, 10)})
@@ -222,7 +217,7 @@ func (r *sweepReport) writeExcuses(w io.Writer) {
 	}
 }
 
-func (r *sweepReport) writeFailures(w io.Writer) {
+func (r *sweepReport) writeFailures(w *page) {
 	for i := range r.Failures {
 		g := &r.Failures[i]
 		fmt.Fprintf(w, "%s: %s, in %s: %s\n", g.Verdict, printable(g.What), count(g.Runs, "run", "runs"), g.SeedList())
@@ -230,7 +225,8 @@ func (r *sweepReport) writeFailures(w io.Writer) {
 		if g.Schedule != "" {
 			detail = "schedule " + g.Schedule + ": " + detail
 		}
-		fmt.Fprintf(w, "  %s\n  %s\n", printable(detail), r.again(g.Seeds[0]))
+		w.hang("  ", printable(detail))
+		fmt.Fprintf(w, "  %s\n", r.again(g.Seeds[0]))
 		if i < len(r.finds) {
 			fmt.Fprintf(w, "  %s\n", strings.Join(append([]string{"simulate replay", shellWord(r.finds[i])}, r.guests.flags()...), " "))
 		}
@@ -281,8 +277,10 @@ func (r *sweepReport) judgement() []string {
 		case r.stopped():
 			why = "ended by --fail-fast"
 		}
-		list = append(list, why+"; to go on: "+r.goOn[0])
-		list = append(list, r.goOn[1:]...)
+		list = append(list, why+"; to go on:")
+		for _, command := range r.goOn {
+			list = append(list, whole+command)
+		}
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 )
 
 const (
-	pageWidth = 100 // of a table, in columns of a terminal
 	columnGap = 2
 	leastCut  = 12 // what a column is cut to at least
 )
@@ -36,7 +34,7 @@ const (
 
 // writeTable writes a table of printable cells, no wider than a page unless the
 // whole columns are.
-func writeTable(w io.Writer, columns []column, rows [][]string, footer []string) {
+func writeTable(w *page, columns []column, rows [][]string, footer []string) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.Style{
@@ -44,7 +42,7 @@ func writeTable(w io.Writer, columns []column, rows [][]string, footer []string)
 		Options: table.Options{SeparateHeader: true, SeparateFooter: true},
 	})
 	t.SuppressTrailingSpaces()
-	widths := columnWidths(columns, append(rows, footer))
+	widths := columnWidths(w.width, columns, append(rows, footer))
 	header, configs := table.Row{}, []table.ColumnConfig{}
 	for i, c := range columns {
 		header = append(header, c.title)
@@ -81,12 +79,12 @@ func cells(row []string) table.Row {
 	return r
 }
 
-// columnWidths gives each column its width: the whole ones what they need, the
+// columnWidths gives each column its width on a page: the whole ones what they need, the
 // others an equal share of the rest, from left to right, or what they need if
 // that is less.
-func columnWidths(columns []column, rows [][]string) []int {
+func columnWidths(page int, columns []column, rows [][]string) []int {
 	widths := make([]int, len(columns))
-	rest, shares := pageWidth-columnGap*len(columns), 0
+	rest, shares := page-columnGap*len(columns), 0
 	for i, c := range columns {
 		widths[i] = text.StringWidth(c.title)
 		for _, row := range rows {
@@ -108,15 +106,6 @@ func columnWidths(columns []column, rows [][]string) []int {
 		}
 	}
 	return widths
-}
-
-// writeHanging writes a text behind its head, on as many lines as needed.
-func writeHanging(w io.Writer, head, s string) {
-	indent := strings.Repeat(" ", columns(head[strings.LastIndexByte(head, '\n')+1:]))
-	for line := range strings.Lines(text.WrapSoft(s, pageWidth-len(indent))) {
-		fmt.Fprintln(w, strings.TrimRight(head+line, " \n"))
-		head = indent
-	}
 }
 
 // printable is the text with what a terminal might obey, or show as something

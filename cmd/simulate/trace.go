@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -23,9 +22,10 @@ func newTrace() *cobra.Command {
 		Long: `Tell what happens in a run, event by event: its number, true time, by how much
 the store's clock is wrong, who, what, which schedule, and the details.
 
-Without --kind what comes with every fire and renewal in good order is left out:
-a lease that is kept, or asked for while another has it, rows that are read, ticks
-that are written, jobs that are claimed and done. With --all it is not.
+Without --kind what comes with every fire and renewal in good order is left
+out: a lease that is kept, or asked for while another has it, rows that are
+read, ticks that are written, jobs that are claimed and done. With --all it is
+not.
 
 With --why only one event is told, with those that led to it, the oldest first.
 It is named by its number, or by a schedule and one of its boundaries, which is
@@ -194,7 +194,7 @@ const traceHeader = "   event  true time                clock  who            wh
 
 // list lists the events that pass, the last ones or the first.
 func (t trace) list(to io.Writer, f filter, last, limit int) error {
-	w := bufio.NewWriter(to)
+	w := newPage(to)
 	fmt.Fprintln(w, traceHeader)
 	var kept []string // of the last ones, a ring
 	var n, routine int64
@@ -307,7 +307,7 @@ func (t trace) explain(to io.Writer, what string) error {
 	case len(found) == 0:
 		return t.nothing(to, want)
 	}
-	w := bufio.NewWriter(to)
+	w := newPage(to)
 	told := map[int64]bool{}
 	for _, id := range found {
 		for at := []int64{id}; len(at) > 0; at = at[1:] {
@@ -324,7 +324,7 @@ func (t trace) explain(to io.Writer, what string) error {
 		t.tell(w, e)
 		if slices.Contains(found, e.ID) {
 			if note := t.scenario.Why(e, links[e.Since].kind); note.Rule != "" {
-				writeHanging(w, "\nWhy: ", printable(note.Text)+" ("+note.Rule+", see docs/CONTRACT.md)")
+				w.hang("\nWhy: ", printable(note.Text)+" ("+note.Rule+", see docs/CONTRACT.md)")
 			}
 			if e.ID != found[len(found)-1] {
 				fmt.Fprint(w, "\nand later\n\n")
@@ -337,7 +337,7 @@ func (t trace) explain(to io.Writer, what string) error {
 }
 
 // tell tells an event as a sentence.
-func (t trace) tell(w io.Writer, e *sim.Event) {
+func (t trace) tell(w *page, e *sim.Event) {
 	subject := printable(e.Schedule)
 	switch e.Kind {
 	case sim.EventClaimed, sim.EventHandlerEnded, sim.EventHandlerCut, sim.EventJobDone, sim.EventJobRetried, sim.EventJobDied, sim.EventClaimLost:
@@ -350,7 +350,7 @@ func (t trace) tell(w io.Writer, e *sim.Event) {
 	if subject != "" {
 		subject += ": "
 	}
-	writeHanging(w, fmt.Sprintf("%8d  %s  ", e.ID, clock(e.At)), subject+printable(t.details(e)))
+	w.hang(fmt.Sprintf("%8d  %s  ", e.ID, clock(e.At)), subject+printable(t.details(e)))
 }
 
 // question is which events are asked for.
@@ -430,7 +430,7 @@ func (t trace) nothing(to io.Writer, q question) error {
 	if q.id != 0 {
 		return fmt.Errorf("--why: there is no event %d, the last one is %d", q.id, last)
 	}
-	w := bufio.NewWriter(to)
+	w := newPage(to)
 	fmt.Fprintf(w, "%s has no boundary at %s that fired or was skipped in this run.\n", printable(q.schedule), clock(q.boundary))
 	fmt.Fprintln(w, "The nearest that did:")
 	for _, near := range []*sim.Event{before, after} {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -19,14 +18,15 @@ func newWhatIf() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "what-if FILE",
 		Short: "Tell what a fault changes: two runs, and the difference",
-		Long: `Tell what a fault changes: the scenario is run twice, without and with it, and the
-difference is told in words and tables, with the rule behind each part of it.
+		Long: `Tell what a fault changes: the scenario is run twice, without and with it, and
+the difference is told in words and tables, with the rule behind each part of
+it.
 
 Without --fault the file's own faults are what makes the difference: it is run
-without any, and as it is. With --fault it is run as it is, and with these faults
-added. A fault is written as in a scenario file, and its time, counted from the
-start, may also stand in a key at= or during=. With --guest a program of your own
-runs the jobs, in both runs; see simulate run --help.
+without any, and as it is. With --fault it is run as it is, and with these
+faults added. A fault is written as in a scenario file, and its time, counted
+from the start, may also stand in a key at= or during=. With --guest a program
+of your own runs the jobs, in both runs; see simulate run --help.
 
 ` + exitCodes,
 		Example: `  simulate what-if examples/scenarios/regional-outage.sim
@@ -158,18 +158,18 @@ func plural(n int, one, many string) string {
 
 // write writes it for people.
 func (w *whatIf) write(to io.Writer) error {
-	out := bufio.NewWriter(to)
+	out := newPage(to)
 	first, second := w.names()
-	writeHanging(out, "", printable(w.Headline()))
+	out.hang("", printable(w.Headline()))
 	fmt.Fprintln(out)
-	fmt.Fprintf(out, "Two runs of %s are compared, %s from %s each:\n", printable(w.file), exact(w.scenario.For), clock(startOf(w.scenario)))
-	switch {
-	case w.added == 0:
-		fmt.Fprintf(out, "%q without what goes wrong in the file, and %q as the file is.\n", first, second)
-	default:
-		fmt.Fprintf(out, "%q as the file is, and %q as --fault says.\n", first, second)
+	runs := fmt.Sprintf("%q as the file is, and %q as --fault says.", first, second)
+	if w.added == 0 {
+		runs = fmt.Sprintf("%q without what goes wrong in the file, and %q as the file is.", first, second)
 	}
-	fmt.Fprint(out, "A boundary is an instant at which a schedule is due; to fire is to put a job into the queue.\n\n")
+	out.hang("", fmt.Sprintf("Two runs of %s are compared, %s from %s each: %s",
+		printable(w.file), exact(w.scenario.For), clock(startOf(w.scenario)), runs))
+	out.hang("", "A boundary is an instant at which a schedule is due; to fire is to put a job into the queue.")
+	fmt.Fprintln(out)
 	w.writeSchedules(out, first, second)
 	w.writeStory(out)
 	w.writeRules(out)
@@ -178,7 +178,7 @@ func (w *whatIf) write(to io.Writer) error {
 	return out.Flush()
 }
 
-func (w *whatIf) writeSchedules(to io.Writer, first, second string) {
+func (w *whatIf) writeSchedules(to *page, first, second string) {
 	var rows [][]string
 	var same int64
 	for i := range w.Schedules {
@@ -227,7 +227,7 @@ const (
 )
 
 // writeStory tells fault by fault what followed, each in the order of time.
-func (w *whatIf) writeStory(to io.Writer) {
+func (w *whatIf) writeStory(to *page) {
 	const most = 30
 	order := make([]int, len(w.scenario.Faults))
 	for i := range order {
@@ -258,7 +258,7 @@ func (w *whatIf) writeStory(to io.Writer) {
 			if hits := struck(hit); hits != "" {
 				text += ": " + hits
 			}
-			fmt.Fprintln(to, "  "+text)
+			to.hang("  ", text)
 			continue
 		}
 		w.writeLines(to, told[i+1])
@@ -271,7 +271,7 @@ func (w *whatIf) writeStory(to io.Writer) {
 }
 
 // writeLines writes what a fault led to.
-func (w *whatIf) writeLines(to io.Writer, lines []sim.Line) {
+func (w *whatIf) writeLines(to *page, lines []sim.Line) {
 	if len(lines) == 0 {
 		fmt.Fprintln(to, "  nothing")
 		return
@@ -293,31 +293,31 @@ func (w *whatIf) writeLines(to io.Writer, lines []sim.Line) {
 		if l.Rule != "" {
 			text += " (" + l.Rule + ")"
 		}
-		writeHanging(to, "  "+clock(l.From)+"  ", printable(text))
+		to.hang("  "+clock(l.From)+"  ", printable(text))
 	}
 }
 
 // writeRules says why, rule by rule.
-func (w *whatIf) writeRules(to io.Writer) {
+func (w *whatIf) writeRules(to *page) {
 	notes := w.Why()
 	if len(notes) == 0 {
 		return
 	}
 	fmt.Fprintln(to, "Why (the rules are those of docs/CONTRACT.md)")
 	for _, n := range notes {
-		writeHanging(to, "  - ", printable(n.Text)+" ("+n.Rule+")")
+		to.hang("  - ", printable(n.Text)+" ("+n.Rule+")")
 	}
 	fmt.Fprintln(to)
 }
 
-func (w *whatIf) writeVerdicts(to io.Writer, first, second string) {
+func (w *whatIf) writeVerdicts(to *page, first, second string) {
 	if w.First.Verdict == w.Second.Verdict {
 		fmt.Fprintf(to, "verdict of both runs: %s\n", w.First.Verdict)
 	} else {
 		fmt.Fprintf(to, "verdict %s: %s; %s: %s\n", first, w.First.Verdict, second, w.Second.Verdict)
 	}
 	for _, f := range w.Second.Failures[:min(len(w.Second.Failures), mostTold)] {
-		fmt.Fprintf(to, "  violated: %s\n", printable(f.Invariant+" "+f.Schedule+" "+f.Detail))
+		to.hang("  violated: ", printable(f.Invariant+" "+f.Schedule+" "+f.Detail))
 	}
 }
 
