@@ -24,8 +24,8 @@ func TestPageBreaksLines(t *testing.T) {
       dropped
   every invariant
     held in all
-  interrupted; to go
-    on:
+  interrupted; to
+    go on:
     simulate sweep a.sim --seeds 1..24
 日本 two columns
      each of these
