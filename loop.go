@@ -51,7 +51,8 @@ func (e *Engine) RunSchedules(ctx context.Context) error {
 // [WorkerConfig.StopTimeout]; then the handlers' contexts end, with the cause of
 // ctx, and have 5 s to return. After that RunWorker returns an
 // [*AbandonedError], and their goroutines are left behind; else nil. At once it
-// returns the errors of [Engine.NewWorker].
+// returns the errors of [Engine.NewWorker], and [ErrInvalidOption] without a
+// handler.
 //
 // The handler's context is that of [Run.Context]. [Job.Deadline] stays that of
 // the claim, and is past when the claim has been renewed. The handler is called
@@ -65,6 +66,10 @@ func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c 
 	w, err := e.NewWorker(queue, c)
 	if err != nil {
 		return err
+	}
+	if handle == nil { // it would fail all jobs
+		e.queues.leave(queue)
+		return &OptionError{Option: "handle", Problem: "is nil, want a function"}
 	}
 	type end struct {
 		run *Run

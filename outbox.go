@@ -60,6 +60,12 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (b
 	if o.err != nil {
 		return false, o.err
 	}
+	if err := checkWorker(worker); err != nil {
+		return false, err
+	}
+	if deliver == nil { // it would fail all entries
+		return false, &OptionError{Option: "deliver", Problem: "is nil, want a function"}
+	}
 	job, err := o.engine.claim(ctx, o.queue, worker)
 	if err != nil || job == nil {
 		return false, err

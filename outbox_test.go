@@ -47,6 +47,16 @@ func (r *rig) entry() store.Job {
 	return jobs[0]
 }
 
+func TestO1RunOnceWithoutADelivery(t *testing.T) {
+	r := newRig(t, tickonce.Config{})
+	r.post("p")
+	r.take()
+	r.refusedUnwritten("no delivery", tickonce.ErrInvalidOption, func(e *tickonce.Engine) error {
+		_, err := e.Outbox("o").RunOnce(r.ctx, "w", nil)
+		return err
+	})
+}
+
 func undeliverable(context.Context, *tickonce.Job) error { return errBoom }
 
 func TestO1RunOnceWithoutAnEntry(t *testing.T) {
@@ -304,7 +314,7 @@ func TestO2ErrorWhoseTextPanics(t *testing.T) {
 		r.mustDeliver(func(context.Context, *tickonce.Job) error { return (*mute)(nil) })
 		require.Equal(t, store.Pending, r.entry().State)
 		r.at(time.Hour)
-		r.mustDeliver(nil)
+		r.mustDeliver(func(ctx context.Context, job *tickonce.Job) error { return tickonce.Handler(nil)(ctx, job) })
 		require.Equal(t, "panic: runtime error: invalid memory address or nil pointer dereference", r.entry().LastError)
 	})
 }

@@ -57,7 +57,8 @@ func (c WorkerConfig) withDefaults() (WorkerConfig, error) {
 // called. A Worker is not safe for concurrent use; several workers, on one
 // engine or on many, share a queue by their claims.
 //
-// A step makes one store call, the first of these that has a reason:
+// A step makes one store call, the first of these that has a reason, but no two
+// renewals in a row where another has one:
 //
 //	phase   call    reason                             then
 //	extend  Extend  a third of a claim has passed      lost → the run's context ends with ErrClaimLost
@@ -84,6 +85,8 @@ type Worker struct {
 	now   store.Instant // the host's latest reading
 	ended bool
 	err   error // of the end
+
+	extended bool // by the latest call
 
 	next   store.Instant // when to claim, on the host's clock
 	asks   bool          // or then to ask first
@@ -159,7 +162,7 @@ func (w *Worker) step(ctx context.Context, calls func() (context.Context, contex
 	w.report = WorkerReport{Begun: w.report.Begun[:0]}
 	w.pass(ctx)
 	if phase, at := w.duty(); phase != "" && at <= w.now {
-		w.report.Phase = phase
+		w.report.Phase, w.extended = phase, phase == PhaseExtend
 		call, done := calls()
 		switch phase {
 		case PhaseExtend:
@@ -202,7 +205,8 @@ func (w *Worker) duty() (Phase, store.Instant) {
 			beat = min(beat, r.beatAt)
 		}
 	}
-	if beat <= w.now || beat < at {
+	turn := w.extended && at <= w.now // of the others, or renewals on a slow store would hold them up for ever
+	if !turn && (beat <= w.now || beat < at) {
 		phase, at = PhaseExtend, beat
 	}
 	if phase != "" {

@@ -169,6 +169,9 @@ func TestW2ConfigIsChecked(t *testing.T) {
 	_, err := r.NewWorker("q", tickonce.WorkerConfig{Concurrency: -1, Timeout: -1})
 	require.ErrorContains(t, err, "Concurrency")
 	require.ErrorContains(t, err, "Timeout", "all faults at once")
+	r.refusedUnwritten("no handler", tickonce.ErrInvalidOption, func(e *tickonce.Engine) error {
+		return e.RunWorker(r.ctx, "q", nil, tickonce.WorkerConfig{})
+	})
 	for _, bad := range badNames {
 		r.refusedUnwritten(bad.name, bad.want, func(e *tickonce.Engine) error {
 			return e.RunWorker(r.ctx, bad.text, nil, tickonce.WorkerConfig{Concurrency: -1})
@@ -322,6 +325,41 @@ func TestW4ClaimsAreRenewedAtAThird(t *testing.T) {
 		h.work(h.now())
 		require.EqualValues(t, 2, h.queue().Done)
 		require.EqualValues(t, 2, h.queue().Claims)
+	})
+}
+
+// Renewals on a slow store, of which the next is due when one has been made, hold
+// up neither a settlement nor a claim.
+func TestW4RenewalsHoldUpNothingElse(t *testing.T) {
+	onEachHand(t, tickonce.WorkerConfig{Concurrency: 20}, func(t *testing.T, h *hand) {
+		h.wire.before = func(faultstore.Op) { h.at(h.now() + 100*time.Millisecond) }
+		for i := range 15 {
+			h.enqueue(1, tickonce.EnqueueOptions{Visibility: 3 * time.Second})
+			for range 100 {
+				if h.step(); len(h.runs) > i {
+					break
+				}
+			}
+			require.Len(t, h.runs, i+1)
+		}
+		h.phases = nil
+		for range 10 {
+			h.step()
+		}
+		require.Contains(t, h.phases, tickonce.PhaseExtend)
+		h.worker.Ended(h.runs[0], nil)
+		h.enqueue(1, tickonce.EnqueueOptions{Visibility: 3 * time.Second})
+		h.phases = nil
+		for range 4 {
+			h.step()
+		}
+		require.Equal(t, []tickonce.Phase{"settle", "extend", "claim", "extend"}, h.phases)
+		for range 100 {
+			h.step()
+		}
+		for _, run := range h.runs[1:] {
+			require.NoError(t, context.Cause(run.Context()))
+		}
 	})
 }
 

@@ -213,20 +213,19 @@ func TestW6HandlersContext(t *testing.T) {
 func TestW6C134WorkerLoopStops(t *testing.T) {
 	for _, c := range []struct {
 		name   string
+		jobs   int
 		handle tickonce.Handler
 		until  time.Duration
 		left   int
 	}{
-		{"nothing in hand", nil, 0, 0},
-		{"a run that is soon done", sleeps(3 * time.Second), 2 * time.Second, 0},
-		{"a run that gives up", sleeps(time.Hour), 10 * time.Second, 0},
-		{"a run that does not return", func(context.Context, *tickonce.Job) error { time.Sleep(time.Hour); return nil }, 15 * time.Second, 1},
+		{"nothing in hand", 0, sleeps(time.Hour), 0, 0},
+		{"a run that is soon done", 1, sleeps(3 * time.Second), 2 * time.Second, 0},
+		{"a run that gives up", 1, sleeps(time.Hour), 10 * time.Second, 0},
+		{"a run that does not return", 1, func(context.Context, *tickonce.Job) error { time.Sleep(time.Hour); return nil }, 15 * time.Second, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, tickonce.Config{}, func(t *testing.T, l *looped) {
-				if c.handle != nil {
-					l.enqueue(1, tickonce.EnqueueOptions{})
-				}
+				l.enqueue(c.jobs, tickonce.EnqueueOptions{})
 				stop := l.work(tickonce.WorkerConfig{}, c.handle)
 				time.Sleep(time.Second)
 				synctest.Wait()
@@ -250,7 +249,7 @@ func TestW6WorkerLoopEndedBeforeItsStart(t *testing.T) {
 		l.enqueue(1, tickonce.EnqueueOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.NoError(t, l.RunWorker(ctx, "q", nil, tickonce.WorkerConfig{}))
+		require.NoError(t, l.RunWorker(ctx, "q", sleeps(0), tickonce.WorkerConfig{}))
 		require.Equal(t, store.Pending, l.jobs()[0].State)
 	})
 }
@@ -270,7 +269,7 @@ func TestW6C134WorkerStopDoesNotWaitForAStoreThatHangs(t *testing.T) {
 		var err error
 		l.Engine, err = tickonce.New(deaf{l.store}, l.Engine.Config())
 		require.NoError(t, err)
-		stop := l.work(tickonce.WorkerConfig{}, nil)
+		stop := l.work(tickonce.WorkerConfig{}, sleeps(0))
 		time.Sleep(time.Second)
 		require.NoError(t, stop())
 		require.Equal(t, 5*time.Second, l.now())
