@@ -146,7 +146,8 @@ type schedule struct {
 }
 
 // onTime is a run of boundaries that fired on time: the first, the interval,
-// how many; the least and the most time that one waited.
+// how many; the least and the most time that one waited, below 0 of one that came
+// before its boundary.
 type onTime [5]int64
 
 // fire is one or several boundaries that fired, not on time or again: all at

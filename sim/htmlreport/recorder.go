@@ -6,8 +6,8 @@ import (
 	"github.com/tickonce/tickonce/sim"
 )
 
-// onTimeMS is how much later than its boundary a fire may come to be on time.
-const onTimeMS = 1000
+// noticeMS is for how long something has to go on to be told of.
+const noticeMS = 1000
 
 // Recorder keeps what the page of a run has to show of its events. It is for
 // one run.
@@ -118,14 +118,14 @@ func (r *Recorder) fired(e *sim.Event) {
 	waited := r.last - boundary
 	s.Longest = max(s.Longest, waited)
 	kind := ""
-	switch {
-	case e.Again:
+	switch e.Fate() {
+	case sim.FiredAgain:
 		kind = "again"
 		s.FiredAgain++
-	case waited < 0:
+	case sim.FiredEarly:
 		kind = "early"
 		s.Early++
-	case waited > onTimeMS:
+	case sim.CaughtUp:
 		kind = "late"
 		s.Late++
 	default:
@@ -209,7 +209,7 @@ func (r *Recorder) tellOfProcess(e *sim.Event) {
 		p.Away = append(p.Away, away{From: r.last, To: r.since(e.Last), Kind: "pause", After: "it goes on with what it knew", Cause: r.causes.of(e)})
 	case sim.EventClockTurned:
 		p.Clock = append(p.Clock, rate{r.last, e.By.Milliseconds(), e.Drift})
-		if n := len(p.Marks); n == 0 || p.Marks[n-1].Kind != "clock" || p.Marks[n-1].T < r.last-2*onTimeMS {
+		if n := len(p.Marks); n == 0 || p.Marks[n-1].Kind != "clock" || p.Marks[n-1].T < r.last-2*noticeMS {
 			signalled("clock")
 		}
 	case sim.EventTickRefused:

@@ -256,7 +256,7 @@ func (r *Recorder) leading() string {
 		}
 	}
 	text := "led throughout"
-	if gap > onTimeMS {
+	if gap > noticeMS {
 		text = "nobody led for up to " + span(time.Duration(gap)*time.Millisecond)
 	}
 	if taken > 0 {

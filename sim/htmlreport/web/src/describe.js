@@ -20,6 +20,7 @@ export function describer(run) {
     const margin = Math.max((b - a) * 0.35, least);
     return [a - margin, b + margin];
   };
+  const off = waits => `${duration(waits)} ${waits < 0 ? 'before' : 'after'}`;
   const by = fire => `${run.processes[fire.process]?.name ?? 'A process'}${fire.term ? `, term ${fire.term}` : ''}`;
 
   // chain are the causes that end with the entry of the log.
@@ -89,18 +90,20 @@ export function describer(run) {
       };
     },
     'on-time'({ schedule, run: fires, boundary }) {
-      const lag = fires.least === fires.most ? duration(fires.most) : `${duration(fires.least)} to ${duration(fires.most)}`;
+      const { least, most } = fires;
+      const lag = least === most ? (most ? `${off(most)} its boundary` : 'at its boundary')
+        : `${least < 0 && most >= 0 ? off(least) : duration(least)} to ${off(most)} its boundary`;
       return {
         t: boundary, kind: 'fired', lane: schedule.id, title: `${called(schedule.name)} fired on time`, when: when(at(boundary)),
-        sub: fires.most ? `${lag} after its boundary` : 'at its boundary', span: around(boundary - schedule.every, boundary + schedule.every),
-        facts: [['Boundary', when(at(boundary))], ['Later by', lag], ['Queue', visible(schedule.queue)]], causes: [],
+        sub: lag, span: around(boundary - schedule.every, boundary + schedule.every),
+        facts: [['Boundary', when(at(boundary))], ['Queue', visible(schedule.queue)]], causes: [],
       };
     },
     runs({ schedule, runs }) {
       const [first, last] = [runs[0].first, runs.at(-1).last], count = runs.reduce((n, r) => n + r.count, 0);
       return {
         t: first, kind: 'fired', lane: schedule.id, title: `${called(schedule.name)}: ${number(count)} on time`, when: between(first, last),
-        sub: `at most ${duration(Math.max(...runs.map(r => r.most)))} after the boundary`, span: [first, last],
+        sub: `within ${duration(Math.max(...runs.flatMap(r => [-r.least, r.most])))} of the boundary`, span: [first, last],
         facts: [['Every', schedule.spec.replace('@every ', '')], ['On time', number(count)]], causes: [],
         note: 'Nothing out of the ordinary. Zoom in to see each fire.',
       };

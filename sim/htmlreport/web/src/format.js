@@ -1,9 +1,6 @@
 // Words for numbers, instants and durations. Instants are Unix milliseconds.
 export const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 
-// ON_TIME is how much later than its boundary a fire may come to be on time.
-export const ON_TIME = SECOND;
-
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const pad = (x, width = 2) => String(x).padStart(width, '0');

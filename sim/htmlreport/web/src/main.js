@@ -1,6 +1,6 @@
 import { $, h, lines, name, svg, visible } from './dom.js';
 import { describer } from './describe.js';
-import { ON_TIME, duration, exact, number, plural, span, when } from './format.js';
+import { duration, exact, number, plural, span, when } from './format.js';
 import { MARKS, markIcon } from './marks.js';
 import { read } from './model.js';
 import { showMultiples } from './multiples.js';
@@ -41,7 +41,7 @@ function showFigures() {
   const say = { cap: 'beyond the cap', policy: 'by policy', pause: 'while paused' };
   $('figures').append(
     card('Boundaries due', number(due), bar(parts), h('span', { class: 'parts' }, parts.filter(p => p.count).map(p => h('span', {}, markIcon(p.kind, 11), `${number(p.count)} ${p.say}`)))),
-    card('Longest wait', duration(longest.longest), longest.longest > ON_TIME ? name(longest.name) : 'every fire on time'),
+    card('Longest wait', duration(longest.longest), longest.name && total('late') + total('firedAgain') ? name(longest.name) : 'none late'),
     card('Skipped', number(total('skipped')), reasons.map(([why, n]) => `${number(n)} ${say[why]}`).join(', ') || 'none'),
     card('Jobs done', number(sum(run.queues, q => q.done)), `${plural(sum(run.queues, q => q.retried), 'failed try', 'failed tries')}, `, dead ? h('b', { class: 'is-bad' }, `${number(dead)} dead`) : 'none dead', `; most waiting ${number(run.deepest)}`),
     card('Leases', number(sum(run.processes, p => p.leases.length)), run.leading),

@@ -1,7 +1,7 @@
 import { scaleLinear, scaleLog, scaleSqrt } from 'd3-scale';
 import { area, curveStepAfter, line } from 'd3-shape';
 import { $, h, name, svg, visible } from './dom.js';
-import { DAY, HOUR, MINUTE, ON_TIME, SECOND, duration, number, plural } from './format.js';
+import { DAY, HOUR, MINUTE, SECOND, duration, number, plural } from './format.js';
 import { waited } from './model.js';
 
 const WIDTH = 250, HEIGHT = 74;
@@ -39,14 +39,14 @@ function lateness(run, x, s) {
   const onTime = s.runs.flatMap(r => (x(r.step) - x(0) > 4
     ? Array.from({ length: r.count }, (_, i) => `M${at(r.first + i * r.step)},${height(r.most)}h.01`)
     : [`M${at(r.first)},${height(r.most)}H${(x(r.last) + 0.01).toFixed(1)}`])).join('');
-  const late = s.fires.filter(f => waited(f) > ON_TIME)
+  const late = s.fires.filter(f => waited(f) > 0)
     .map(f => `M${at(f.since)},${(y(waited(f)) - 0.01).toFixed(1)}L${at(f.t)},${height(f.t - f.last)}`).join('');
   const early = s.fires.filter(f => waited(f) < 0).map(f => `M${at(f.since)},${HEIGHT - 4}H${(x(f.t) + 0.01).toFixed(1)}`).join('');
   const gaps = s.skips.map(g => svg('rect', {
     x: (x(g.first) - 2).toFixed(1), y: 2.5, width: (x(g.last) - x(g.first) + 4).toFixed(1), height: 4.6, rx: 2.3,
     fill: 'var(--surface)', stroke: 'var(--skip)', 'stroke-width': 1.1, 'vector-effect': 'non-scaling-stroke',
   }));
-  const told = s.longest > ON_TIME ? duration(s.longest) : 'on time';
+  const told = s.late ? duration(s.longest) : 'on time';
   return figure(name(s.name), s.skipped ? `${told}, ${number(s.skipped)} skipped` : told, grid, y,
     frame(run, x, `${visible(s.name)}: longest wait ${duration(s.longest)}, ${number(s.skipped)} skipped`, grid, y,
       stroke(onTime, 'fireline', 4), stroke(early, 'fire', 4), stroke(late, 'late', 4), gaps));

@@ -1,6 +1,6 @@
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { $, h, name, svg } from './dom.js';
-import { DAY, ON_TIME, duration, number, plural } from './format.js';
+import { DAY, duration, number, plural } from './format.js';
 import { waited } from './model.js';
 
 // MOST_ROWS is how many schedules the table has before one asks for all.
@@ -38,7 +38,7 @@ const columns = run => [
   { key: 'early', label: 'Early', by: s => s.early, cell: s => count(s.early), css: 'right number early', falls: true },
   { key: 'late', label: 'Late', by: s => s.late, cell: s => count(s.late), css: 'right number late', falls: true },
   { key: 'skipped', label: 'Skipped', by: s => s.skipped, cell: s => count(s.skipped), css: 'right number skips', falls: true },
-  { key: 'longest', label: 'Longest wait', by: s => s.longest, cell: s => h('span', { class: s.longest > ON_TIME ? 'is-late' : null }, duration(s.longest)), css: 'right number longest', falls: true },
+  { key: 'longest', label: 'Longest wait', by: s => s.longest, cell: s => h('span', { class: s.late ? 'is-late' : null }, duration(s.longest)), css: 'right number longest', falls: true },
   { key: 'spark', label: 'Lateness over the run', by: s => s.longest, cell: s => spark(run, s), css: 'sparks', falls: true },
   { key: 'failed', label: 'Failed tries', by: s => s.failed, cell: s => count(s.failed), css: 'right number failed', falls: true },
   { key: 'dead', label: 'Dead', by: s => s.dead, cell: s => count(s.dead, 'is-bad'), css: 'right number dead', falls: true },
@@ -47,7 +47,7 @@ const columns = run => [
 function spark(run, s) {
   const w = 132, height = 26, base = height - 3;
   const x = scaleLinear([0, run.end], [1, w - 1]), y = scaleLog([100, DAY], [base, 3]).clamp(true);
-  const late = s.fires.filter(f => waited(f) > ON_TIME).map(f => `M${x(f.t).toFixed(1)},${base}V${y(waited(f)).toFixed(1)}`).join('');
+  const late = s.fires.filter(f => waited(f) > 0).map(f => `M${x(f.t).toFixed(1)},${base}V${y(waited(f)).toFixed(1)}`).join('');
   const gaps = s.skips.map(g => `M${x(g.first).toFixed(1)},${base}H${(x(g.last) + 1.5).toFixed(1)}`).join('');
   return svg('svg', { class: 'spark', width: w, height, viewBox: `0 0 ${w} ${height}`, role: 'img', 'aria-label': `Lateness over the run: longest ${duration(s.longest)}` },
     svg('path', { d: `M1,${base}H${w - 1}`, stroke: 'var(--fireline)', 'stroke-width': 2 }),
