@@ -68,7 +68,7 @@ type Line struct {
 }
 
 // Story tells what the fault of the second run led to, in the order of true time;
-// fault 0 is what no fault in particular led to.
+// fault 0 is what is traced to no single fault.
 func (c *Comparison) Story(fault int) []Line {
 	var lines []Line
 	at := map[string]int{}

@@ -264,7 +264,7 @@ func (w *whatIf) writeStory(to *page) {
 		w.writeLines(to, told[i+1])
 	}
 	if len(told[0]) > 0 {
-		fmt.Fprint(to, "\nand of no fault in particular\n")
+		fmt.Fprint(to, "\nother differences, traced to no single fault\n")
 		w.writeLines(to, told[0])
 	}
 	fmt.Fprintln(to)

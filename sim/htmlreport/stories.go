@@ -9,8 +9,8 @@ import (
 	"github.com/tickonce/tickonce/sim"
 )
 
-// stories tell of each fault what it led to, and then of what no fault in
-// particular led to.
+// stories tell of each fault what it led to, and then of what is traced to no
+// single fault.
 func (r *Recorder) stories(c *sim.Comparison) [][]line {
 	all := make([][]line, len(r.faults)+1)
 	for i := range all {

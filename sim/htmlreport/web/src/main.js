@@ -106,7 +106,7 @@ function showAgainst() {
   $('stories').append(...run.faults.map((f, i) => story([h('button', { type: 'button', class: 'badge', 'aria-label': `Show ${f.badge} on the timeline`, onclick: () => goTo({ type: 'fault', fault: f, key: f.key }) }, f.badge), h('h3', {}, visible(f.say)), h('span', { class: 'number' }, span(run.at(f.at), run.at(f.at)))],
     run.stories[i].length ? all(run.stories[i]) : h('li', {}, f.effect))));
   const others = run.stories.at(-1);
-  if (others.length) $('stories').append(story(h('h3', {}, 'Of no fault in particular'), all(others)));
+  if (others.length) $('stories').append(story(h('h3', {}, 'Other differences, traced to no single fault'), all(others)));
   $('why').hidden = !why.length;
   $('rules').append(...why.map(line => h('li', {}, visible(line.text), rule(line))));
 }
