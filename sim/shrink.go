@@ -11,7 +11,9 @@ import (
 type Shrinking struct {
 	// Keep is what the shrunk scenario still has to meet, in the place of what the
 	// scenario expects: a coverage mark that it reaches, say. Empty: it fails with
-	// the verdict of the scenario, and at the same invariant or expectation.
+	// the verdict of the scenario, and at the same invariant or expectation. Where
+	// a count is expected that is not 0, the same other count comes in a run as long:
+	// in less of a run it would be another one anyway.
 	Keep []Expect
 
 	Runs int // how many runs it may take, 0: [DefaultShrinkRuns]
@@ -82,6 +84,9 @@ func shrink(s Scenario, how Shrinking, r rig) (*Shrunk, error) {
 	case len(how.Keep) == 0 && k.failure == nil:
 		return nil, errors.New("the scenario passes: there is no failure to keep; say what else is to be kept")
 	}
+	k.counted = k.failure != nil && slices.ContainsFunc(s.Expect, func(e Expect) bool {
+		return e.Count > 0 && k.failure.What == "expected "+e.String()
+	})
 	k.best = Shrunk{Scenario: s, Result: first, Kept: k.kept(), Runs: k.runs, Events: k.events}
 	if differs := difference(first, k.run(&s)); differs != "" {
 		return nil, fmt.Errorf("%w: %s", ErrNondeterministic, differs)
@@ -99,6 +104,7 @@ type shrinker struct {
 	how     Shrinking
 	rig     rig
 	failure *FailureGroup // that is kept; nil: what is expected is met
+	counted bool          // the failure is a count, and a run of nothing would fail as well
 	best    Shrunk
 	tried   map[string]bool // texts
 	runs    int
@@ -135,7 +141,7 @@ func (k *shrinker) keeps(s *Scenario, r *Result) bool {
 	if k.failure == nil || failed == nil {
 		return k.failure == failed
 	}
-	return failed.kept() == k.failure.kept()
+	return failed.kept() == k.failure.kept() && (!k.counted || failed.Detail == k.failure.Detail)
 }
 
 // try takes over a change of the best scenario so far, if what it makes of it is
@@ -150,7 +156,7 @@ func (k *shrinker) try(change func(*Scenario)) bool {
 	s.Faults, s.Expect = slices.Clone(s.Faults), slices.Clone(s.Expect)
 	change(&s)
 	text := s.String()
-	if k.tried[text] || s.Validate() != nil {
+	if k.tried[text] || k.counted && s.For != k.best.Scenario.For || s.Validate() != nil {
 		return false
 	}
 	k.tried[text] = true
