@@ -223,10 +223,29 @@ func TestEnqueueOutbox(t *testing.T) {
 	require.Contains(t, r.Failures[0].Detail, `an entry for "q", want an outbox of the scenario`)
 }
 
+func TestEventsOfAnEntrySayWhichAndWhere(t *testing.T) {
+	var lines []string
+	_, err := Watch(*parsed(t, `simulate v1
+run 3m
+outbox "the \"mail" workers=1 deliver=fail attempts=2
+schedule a every=2m queue=q outbox="the \"mail"
+`), func(e *Event) {
+		if e.Job == 2 {
+			lines = append(lines, e.Text())
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, "job 2 is put into \"the \\\"mail\"", lines[0])
+	require.Contains(t, lines, "job 2: the handler fails")
+	require.Contains(t, lines, "job 2 (attempt 2): the handler fails")
+	require.Contains(t, lines, "job 2 (attempt 2) dies after the last attempt has failed")
+}
+
 func TestOutboxMistakes(t *testing.T) {
 	const box = "outbox out workers=1"
 	for line, want := range map[string]string{
 		"outbox":                                           `4:7: found the end of the line, want the name of an outbox`,
+		"outbox __alkstore_x workers=1":                    `4:8: found "__alkstore_x", want an outbox name: this one begins with __alkstore_, which belongs to the engine`,
 		"outbox out":                                       `4:11: found the end of the line, want workers=`,
 		"outbox out workers=1 visibility=1m":               `4:22: found "visibility=", want one of workers=, deliver=, heartbeat=, attempts=`,
 		"outbox out workers=1 deliver=sent":                `4:30: found "sent", want ` + handlerForm,

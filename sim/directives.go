@@ -56,7 +56,7 @@ func (p *parser) queue(l *line) {
 		return
 	}
 	var q Queue
-	w, ok := p.argument(l, 1, "the name of a queue", nameValue{"queue name", &q.Name})
+	w, ok := p.argument(l, 1, "the name of a queue", nameValue{"a queue name", &q.Name})
 	if !ok {
 		return
 	}
@@ -92,7 +92,7 @@ func (p *parser) outbox(l *line) {
 		return
 	}
 	var o Outbox
-	w, ok := p.argument(l, 1, "the name of an outbox", nameValue{"outbox name", &o.Name})
+	w, ok := p.argument(l, 1, "the name of an outbox", nameValue{"an outbox name", &o.Name})
 	if !ok {
 		return
 	}
@@ -116,7 +116,7 @@ func (p *parser) schedule(l *line) {
 		return
 	}
 	var s Schedule
-	w, ok := p.argument(l, 1, "the name of a schedule", nameValue{"schedule name", &s.Name})
+	w, ok := p.argument(l, 1, "the name of a schedule", nameValue{"a schedule name", &s.Name})
 	if !ok {
 		return
 	}

@@ -81,6 +81,8 @@ func (e *Event) Text() string {
 		return "is removed"
 	case EventTampered:
 		return "its row is written behind the engine's back"
+	case EventEnqueued:
+		return e.job() + " is put into " + shown(e.Queue)
 	case EventClaimed:
 		return e.job() + " is handed out until " + clockText(e.Until, e.Shown)
 	case EventHandlerEnded:
@@ -124,7 +126,7 @@ func (e *Event) fired() string {
 func (e *Event) job() string {
 	text := fmt.Sprintf("job %d", e.Job)
 	if e.Attempt > 1 {
-		text += fmt.Sprintf(", attempt %d,", e.Attempt)
+		text += fmt.Sprintf(" (attempt %d)", e.Attempt)
 	}
 	return text
 }

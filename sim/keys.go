@@ -74,14 +74,14 @@ func (c CatchUp) String() string {
 
 var scheduleKeys = []key[Schedule]{
 	{"every", func(s *Schedule) value { return everyValue{&s.Spec} }},
-	{"queue", func(s *Schedule) value { return nameValue{"queue name", &s.Queue} }},
+	{"queue", func(s *Schedule) value { return nameValue{"a queue name", &s.Queue} }},
 	{"catch-up", func(s *Schedule) value {
 		return wordValue[CatchUp]{&s.CatchUp, catchUpWords}
 	}},
 	{"anchor", func(s *Schedule) value { return instantValue{&s.Anchor} }},
 	{"handler", func(s *Schedule) value { return handlerValue{&s.Handler} }},
 	{"heartbeat", func(s *Schedule) value { return durationValue{d: &s.Heartbeat} }},
-	{"outbox", func(s *Schedule) value { return nameValue{"outbox name", &s.Outbox} }},
+	{"outbox", func(s *Schedule) value { return nameValue{"an outbox name", &s.Outbox} }},
 	{"priority", func(s *Schedule) value {
 		return numberValue[int16]{n: &s.Priority, least: math.MinInt16, most: math.MaxInt16}
 	}},
@@ -122,10 +122,10 @@ var faultKeys = []key[Fault]{
 	{"takes", func(f *Fault) value { return spanValue{s: &f.Takes, least: time.Millisecond} }},
 	{"tx", func(f *Fault) value { return yesValue{&f.Tx} }},
 	{"jobs", func(f *Fault) value { return numberValue[int]{n: &f.Jobs, least: 1, most: MaxJobs} }},
-	{"schedule", func(f *Fault) value { return nameValue{"schedule name", &f.Schedule} }},
-	{"to", func(f *Fault) value { return nameValue{"schedule name", &f.To} }},
-	{"into", func(f *Fault) value { return nameValue{"queue name", &f.Into} }},
-	{"queue", func(f *Fault) value { return nameValue{"queue name", &f.Queue} }},
+	{"schedule", func(f *Fault) value { return nameValue{"a schedule name", &f.Schedule} }},
+	{"to", func(f *Fault) value { return nameValue{"a schedule name", &f.To} }},
+	{"into", func(f *Fault) value { return nameValue{"a queue name", &f.Into} }},
+	{"queue", func(f *Fault) value { return nameValue{"a queue name", &f.Queue} }},
 	{"every", func(f *Fault) value { return everyValue{&f.Spec} }},
 	{"catch-up", func(f *Fault) value { return wordValue[CatchUp]{&f.CatchUp, catchUpWords} }},
 	{"row", func(f *Fault) value {

@@ -457,16 +457,16 @@ func (v everyValue) text() string {
 	return interval
 }
 
-// nameValue is the name of a schedule or a queue.
+// nameValue is the name of a schedule, a queue or an outbox.
 type nameValue struct {
-	what string
+	what string // with its article
 	s    *string
 }
 
 func (v nameValue) parse(text string) *refusal {
 	*v.s = text
 	if bad := (*core.NameError)(nil); errors.As(core.CheckName(v.what, text), &bad) {
-		return refuse(text, fmt.Sprintf("a %s: this one %s", v.what, bad.Problem))
+		return refuse(text, fmt.Sprintf("%s: this one %s", v.what, bad.Problem))
 	}
 	return nil
 }
