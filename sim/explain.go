@@ -272,11 +272,11 @@ func whySkipped(reason string, policy CatchUp, window time.Duration) Note {
 func whyPolicy(policy CatchUp, window time.Duration) Note {
 	switch policy {
 	case CatchUpLatest:
-		return Note{"T14", "policy latest: of what was missed only the newest fires, the others are dropped"}
+		return Note{"T14", "catch-up=latest: of what was missed only the newest fires, the others are dropped"}
 	case CatchUpGrace:
-		return Note{"T14", "policy grace: what was missed fires, oldest first, if it is at most " + formatDuration(window) + " late, and is dropped if it is later"}
+		return Note{"T14", "catch-up=grace: what was missed fires, oldest first, if it is at most " + formatDuration(window) + " late, and is dropped if it is later"}
 	case CatchUpNone:
-		return Note{"T14", "policy none: what was missed is dropped, but for one boundary that is at most " + formatDuration(window) + " late"}
+		return Note{"T14", "catch-up=none: what was missed is dropped, but for one boundary that is at most " + formatDuration(window) + " late"}
 	default:
 		return Note{"T14", "dropped by the catch-up policy"}
 	}

@@ -23,7 +23,7 @@ func newExplain() *cobra.Command {
 
 The schedule is registered at --from. With --down nobody runs it for so long
 from then on; with --jump the clock jumps after that. Then one tick catches up
-what the policy allows, and the schedule is run on for --for. The engine itself
+what --catch-up allows, and the schedule is run on for --for. The engine itself
 decides; rule ids such as T6 are those of docs/CONTRACT.md.
 
 The boundaries are the anchor and the instants that are whole intervals after
@@ -33,7 +33,7 @@ it: a schedule that is to run daily at 03:00 UTC has --anchor
 A duration is a sum of whole numbers with units, the larger unit first: 90s,
 1h30m, 14d.`,
 		Example: `  simulate explain "@every 7s" --down 10m
-  simulate explain "@every 1h" --down 15h --policy latest
+  simulate explain "@every 1h" --down 15h --catch-up latest
   simulate explain "@every 1d" --anchor 2026-01-01T03:00:00Z --down 2d
   simulate explain "@every 5m" --from 2026-03-29T00:30:00Z --jump -8h --for 9h`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -66,8 +66,8 @@ A duration is a sum of whole numbers with units, the larger unit first: 90s,
 		{"anchor", "TIME", "an instant that its boundaries are counted from, in RFC 3339 (default: --from)"},
 		{"down", "DURATION", "how long nobody runs it from then on"},
 		{"jump", "DURATION", "by how much the clock jumps after that: 8h, or -8h back"},
-		{"policy", "WORD", "what is caught up: all, latest, grace or none (default all)"},
-		{"catch-up", "WORD", "the same as --policy, by its name in scenario files"},
+		{"catch-up", "WORD", "what is caught up: all, latest, grace or none (default all)"},
+		{"policy", "WORD", "another name of --catch-up"},
 		{"for", "DURATION", "how long it is run after that (default: three boundaries)"},
 	} {
 		cmd.Flags().Var(&setting{question: &q, name: f.name, form: f.form}, f.name, f.usage)
@@ -154,7 +154,7 @@ func entries(passages []sim.Passage, most, edge int64) []entry {
 // writeExplanation writes what is told for people.
 func writeExplanation(to io.Writer, q *sim.Question, told *sim.Explanation) error {
 	w := newPage(to)
-	w.hang("", fmt.Sprintf("%s, registered at %s, policy %s", told.Spec, instant(told.From), q.CatchUp))
+	w.hang("", fmt.Sprintf("%s, registered at %s, catch-up %s", told.Spec, instant(told.From), q.CatchUp))
 	w.hang("", outage(q, told))
 	fmt.Fprintln(w)
 	writeBoundaries(w, told)

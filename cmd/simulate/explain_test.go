@@ -23,7 +23,7 @@ func TestExplainIsNeverLong(t *testing.T) {
 					require.LessOrEqual(t, len(o.Boundaries), 200)
 					var fired, skipped int64
 					for _, b := range o.Boundaries {
-						if b.Action == "skipped" {
+						if b.Fate == "skipped" {
 							skipped += max(b.Count, 1)
 						} else {
 							fired += max(b.Count, 1)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tickonce/tickonce/sim"
@@ -199,12 +200,21 @@ func checksJSON(checks []sim.Check) map[string]int64 {
 	return o
 }
 
+// rulesObject is what the rules that are cited say, by their ids.
+type rulesObject map[string][]string
+
+func (o rulesObject) add(rule, text string) {
+	if !slices.Contains(o[rule], text) {
+		o[rule] = append(o[rule], text)
+	}
+}
+
 type explanationObject struct {
 	Spec       string           `json:"spec"`
 	IntervalMS int64            `json:"interval_ms"`
 	From       string           `json:"from"`
 	Anchor     string           `json:"anchor"`
-	Policy     string           `json:"policy"`
+	CatchUp    string           `json:"catch_up"`
 	DownMS     int64            `json:"down_ms"`
 	JumpMS     int64            `json:"jump_ms"`
 	Boundaries []boundaryObject `json:"boundaries"`
@@ -212,13 +222,14 @@ type explanationObject struct {
 	Skipped    int64            `json:"skipped"`
 	Next       *string          `json:"next"`
 	Notes      []string         `json:"notes,omitempty"`
+	Rules      rulesObject      `json:"rules"`
 }
 
 // boundaryObject is a boundary or, with count and last, a run of them.
 type boundaryObject struct {
 	At     string `json:"at"`
-	Action string `json:"action"`
-	Reason string `json:"reason"`
+	Fate   string `json:"fate"`
+	Rule   string `json:"rule"`
 	LateMS int64  `json:"late_ms"`
 	Count  int64  `json:"count,omitempty"`
 	Last   string `json:"last,omitempty"`
@@ -230,13 +241,13 @@ func explanationJSON(q *sim.Question, told *sim.Explanation) explanationObject {
 	const most = 64
 	o := explanationObject{
 		Spec: told.Spec, IntervalMS: told.Interval.Milliseconds(), From: instant(told.From),
-		Anchor: instant(told.Anchor), Policy: q.CatchUp.String(), DownMS: q.Down.Milliseconds(), JumpMS: q.Jump.Milliseconds(),
-		Boundaries: []boundaryObject{}, Fired: told.Fired, Skipped: told.Skipped, Next: instantOrNull(told.Next),
+		Anchor: instant(told.Anchor), CatchUp: q.CatchUp.String(), DownMS: q.Down.Milliseconds(), JumpMS: q.Jump.Milliseconds(),
+		Boundaries: []boundaryObject{}, Fired: told.Fired, Skipped: told.Skipped, Next: instantOrNull(told.Next), Rules: rulesObject{},
 	}
 	for _, e := range entries(told.Passages, most, 0) {
 		p := e.passage
 		b := boundaryObject{
-			At: instant(e.at(0, told.Interval)), Action: p.Fate.String(), Reason: p.Rule + ": " + p.Text,
+			At: instant(e.at(0, told.Interval)), Fate: p.Fate.String(), Rule: p.Rule,
 		}
 		if p.Fate != sim.Fired {
 			b.LateMS = e.late(0, told.Interval).Milliseconds()
@@ -245,6 +256,7 @@ func explanationJSON(q *sim.Question, told *sim.Explanation) explanationObject {
 			b.Count, b.Last = e.count, instant(e.at(e.count-1, told.Interval))
 		}
 		o.Boundaries = append(o.Boundaries, b)
+		o.Rules.add(p.Rule, p.Text)
 	}
 	for _, n := range told.Notes {
 		o.Notes = append(o.Notes, n.Rule+": "+n.Text)

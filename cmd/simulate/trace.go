@@ -116,14 +116,14 @@ func (c *traceCommand) run(path string) error {
 func (c *traceCommand) filter(s *sim.Scenario) (filter, error) {
 	f := filter{schedules: c.schedules, kinds: c.kinds, routine: c.all || len(c.kinds) > 0}
 	for _, name := range c.schedules {
-		if !slices.ContainsFunc(s.Schedules, func(o sim.Schedule) bool { return o.Name == name }) {
-			return f, fmt.Errorf("--schedule: there is no schedule %q", name)
+		if err := known(s, name); err != nil {
+			return f, fmt.Errorf("--schedule: %w", err)
 		}
 	}
-	known := kindWords()
+	kinds := kindWords()
 	for _, kind := range c.kinds {
-		if !slices.Contains(known, kind) {
-			return f, fmt.Errorf("--kind: found %q, want one of %s", kind, strings.Join(known, ", "))
+		if !slices.Contains(kinds, kind) {
+			return f, fmt.Errorf("--kind: found %q, want one of %s", kind, strings.Join(kinds, ", "))
 		}
 	}
 	if c.last < 0 || c.limit < 0 {
@@ -137,6 +137,18 @@ func (c *traceCommand) filter(s *sim.Scenario) (filter, error) {
 		return f, fmt.Errorf("--to: %w", err)
 	}
 	return f, nil
+}
+
+// known says which schedules there are, if none has the name.
+func known(s *sim.Scenario, name string) error {
+	var names []string
+	for i := range s.Schedules {
+		names = append(names, s.Schedules[i].Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("found the schedule %q, want one of %s", name, someOf(names))
 }
 
 // timeIn reads an instant of a run: in RFC 3339, or how long after its start; ""
@@ -369,8 +381,8 @@ func (t trace) question(text string) (q question, err error) {
 		return q, fmt.Errorf("--why: found %q, want the number of an event, or SCHEDULE@TIME, such as report@2026-03-29T01:05:00Z", text)
 	}
 	q.schedule = text[:at]
-	if !slices.ContainsFunc(t.scenario.Schedules, func(s sim.Schedule) bool { return s.Name == q.schedule }) {
-		return q, fmt.Errorf("--why: there is no schedule %q", q.schedule)
+	if err := known(t.scenario, q.schedule); err != nil {
+		return q, fmt.Errorf("--why: %w", err)
 	}
 	if q.boundary, err = timeIn(t.scenario, text[at+1:]); err == nil && q.boundary.IsZero() {
 		err = errors.New("a time is missing behind the @")

@@ -284,17 +284,22 @@ func (w *whatIf) writeLines(to *page, lines []sim.Line) {
 		l := &lines[i]
 		text := l.Text()
 		if len(l.Who) > 0 {
-			names := strings.Join(l.Who[:min(len(l.Who), mostNames)], ", ")
-			if more := len(l.Who) - mostNames; more > 0 {
-				names += fmt.Sprintf(" and %d more", more)
-			}
-			text = names + ": " + text
+			text = someOf(l.Who) + ": " + text
 		}
 		if l.Rule != "" {
 			text += " (" + l.Rule + ")"
 		}
 		to.hang("  "+clock(l.From)+"  ", printable(text))
 	}
+}
+
+// someOf lists the first of the names, and how many more there are.
+func someOf(names []string) string {
+	list := strings.Join(names[:min(len(names), mostNames)], ", ")
+	if more := len(names) - mostNames; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // writeRules says why, rule by rule.
@@ -328,7 +333,7 @@ type whatIfObject struct {
 	Second    runOfObject            `json:"second"`
 	Schedules []scheduleWhatIfObject `json:"schedules"`
 	Effects   []effectObject         `json:"effects"`
-	Rules     map[string][]string    `json:"rules"`
+	Rules     rulesObject            `json:"rules"`
 }
 
 type runOfObject struct {
@@ -381,7 +386,7 @@ func whatIfJSON(w *whatIf) whatIfObject {
 	o := whatIfObject{
 		Scenario: w.file, Headline: w.Headline(),
 		First: runOf(first, w.First), Second: runOf(second, w.Second),
-		Schedules: []scheduleWhatIfObject{}, Effects: []effectObject{}, Rules: map[string][]string{},
+		Schedules: []scheduleWhatIfObject{}, Effects: []effectObject{}, Rules: rulesObject{},
 	}
 	for i := range w.Schedules {
 		s := &w.Schedules[i]
@@ -397,8 +402,8 @@ func whatIfJSON(w *whatIf) whatIfObject {
 			e.Fault, e.Event, instant(e.From), instant(e.To), kind, e.Process, e.Schedule, instantOrNull(e.First), instantOrNull(e.Last),
 			e.Count, e.MinBy.Milliseconds(), e.MaxBy.Milliseconds(), e.Text(), e.Rule,
 		})
-		if e.Rule != "" && !slices.Contains(o.Rules[e.Rule], e.Note.Text) {
-			o.Rules[e.Rule] = append(o.Rules[e.Rule], e.Note.Text)
+		if e.Rule != "" {
+			o.Rules.add(e.Rule, e.Note.Text)
 		}
 	}
 	return o
