@@ -2,6 +2,7 @@ package fileengine
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -174,6 +175,16 @@ func TestARotationWaitsForALogAsLongAsTheSnapshot(t *testing.T) {
 		enqueue(t, l.Engine, string(make([]byte, 100)))
 	}
 	require.True(t, l.rotate)
+}
+
+func TestALogMayGrowForEver(t *testing.T) {
+	l := &life{t: t, script: newScript(t, 0), disk: newDisk(1)}
+	require.True(t, l.open(Options{RotateAt: math.MaxInt64}))
+	for range 3 {
+		enqueue(t, l.Engine, "")
+		require.False(t, l.rotate)
+		require.NoError(t, l.Rotate())
+	}
 }
 
 func TestWhatWaitsIsSyncedInTime(t *testing.T) {

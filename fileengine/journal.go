@@ -230,7 +230,7 @@ func (j *journal) replaceLogs(snapshot func() ([]byte, error)) (err error) {
 	defer func() {
 		j.mu.Lock()
 		j.rotates = false
-		j.rotateEnd = j.end + max(j.rotateAt, int64(size))
+		j.rotateEnd = j.end + min(max(j.rotateAt, int64(size)), math.MaxInt64-j.end)
 		j.mu.Unlock()
 	}()
 	j.mu.Lock()
