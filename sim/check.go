@@ -82,7 +82,7 @@ var checkedAt = [occasions][]invariant{
 	anAcquisition:     {oneLease, termsRise, keepsLease},
 	aRenewal:          {oneLease, keepsLease},
 	aRelease:          {oneLease},
-	aCommit:           {revGuard, queueBound},
+	aCommit:           {revGuard, staleToken, queueBound},
 	aRegistration:     {keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce, asAsked, rightPolicy},
 	aRepair:           {repairs, keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce},
 	aPause:            {pauses},

@@ -333,19 +333,6 @@ var outboxLies = []lie{
 		}},
 	},
 	{
-		lie: "an entry loses its payload", fails: asAsked, text: mails,
-		above: inserted(func(in *store.Insert) { in.Payload = nil }),
-	},
-	{
-		lie: "an entry has the stamps of a job", fails: asAsked, text: mails,
-		above: inserted(func(in *store.Insert) { in.Stamps = plainStamps }),
-	},
-	{
-		lie: "an entry goes into the queue of its name", fails: asAsked,
-		text:  strings.Replace(mails, "queue=q", "queue=q", 1),
-		above: inserted(func(in *store.Insert) { in.Queue = "q" }),
-	},
-	{
 		lie: "an entry is there without its ack", fails: asAsked, text: mails,
 		above: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
 			b.Settles = nil

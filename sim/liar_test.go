@@ -118,6 +118,17 @@ func tick(change func(*store.Tick)) liar {
 	}}
 }
 
+// oneTooMany is a liar that has a 65th boundary fire.
+var oneTooMany = tick(func(t *store.Tick) {
+	for i := len(t.Fires) - 1; i >= 0; i-- {
+		if last := t.Fires[i]; t.Moves[last.Move].Fires == 64 {
+			last.Boundary += minuteMS
+			t.Fires = append(t.Fires, last)
+			t.Moves[last.Move].Fires++
+		}
+	}
+})
+
 // claim is a liar that changes a job after it was claimed.
 func claim(change func(*store.Job)) liar {
 	return liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
@@ -258,6 +269,23 @@ engine standby=yes
 run 1h
 schedule a every=1m queue=q
 at 10m30s clock-jump by=+5m
+`
+	expiringJobs = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=1m queue=q expires=1m handler=ok:90s
+`
+	twoQueues = `simulate v1
+engine standby=yes
+run 1h
+schedule a every=1m queue=q handler=ok:1s
+schedule b every=1m queue=r handler=ok:1s
+`
+	jobsOfAllStates = `simulate v1
+engine standby=yes
+run 2h
+schedule a every=10m queue=q handler=fail attempts=1
+schedule b every=10m queue=q handler=slow
 `
 	failingJobs = `simulate v1
 engine standby=yes

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -63,7 +66,7 @@ var jobLies = []lie{
 		}},
 	},
 	{
-		lie: "a job has the error of another", fails: rightJob, text: failingJobs,
+		lie: "a job has the error of another", fails: rightJob, says: "was handed out", text: failingJobs,
 		below: claim(func(j *store.Job) { j.LastError += "?" }),
 	},
 	{
@@ -71,12 +74,12 @@ var jobLies = []lie{
 		above: claim(func(j *store.Job) { j.LastError += "?" }),
 	},
 	{
-		lie: "a job is to be ready at another time", fails: rightJob, text: calmHour,
+		lie: "a job is to be ready at another time", fails: rightJob, says: "was handed out", text: calmHour,
 		below: claim(func(j *store.Job) { j.RunAt-- }),
 	},
 	{
-		lie: "a job expires at another time", fails: rightJob, text: calmHour,
-		below: claim(func(j *store.Job) { j.ExpiresAt = j.RunAt + 60*minuteMS }),
+		lie: "a job expires at another time", fails: rightJob, says: "was handed out", text: expiringJobs,
+		below: claim(func(j *store.Job) { j.ExpiresAt++ }),
 	},
 	{
 		lie: "a job is dead of another error", fails: oneState, text: failingJobs,
@@ -84,10 +87,10 @@ var jobLies = []lie{
 	},
 	{
 		lie: "another job is dead", fails: oneState, text: failingJobs,
-		below: dead(func(j *store.Job) { j.ID += 1000 }),
+		below: dead(func(j *store.Job) { j.ID, j.LastError = j.ID+1000, "" }),
 	},
 	{
-		lie: "a job has another payload", fails: rightJob, text: calmHour,
+		lie: "a job has another payload", fails: rightJob, says: "was handed out", text: calmHour,
 		below: claim(func(j *store.Job) { j.Payload = []byte("of another") }),
 	},
 	{
@@ -107,8 +110,16 @@ var jobLies = []lie{
 		above: settle(func(s *store.Settle) { s.To = store.Dead }),
 	},
 	{
-		lie: "a job is retried without its error", fails: rightEnding, text: failingJobs,
+		lie: "a job is retried without its error", fails: rightEnding, says: "was settled as to be tried again", text: failingJobs,
 		above: settle(func(s *store.Settle) { s.Error = "" }),
+	},
+	{
+		lie: "a job dies without its error", fails: rightEnding, says: "was settled as dead", text: failingJobs,
+		above: settle(func(s *store.Settle) { s.Error = "" }),
+	},
+	{
+		lie: "a job is to be tried again after its last attempt", fails: rightEnding, says: "at attempt 2 of 2", text: failingJobs,
+		above: settle(func(s *store.Settle) { s.To = store.Pending }),
 	},
 	{
 		lie: "a failed job is done", fails: rightEnding, text: failingJobs,
@@ -174,13 +185,6 @@ var jobLies = []lie{
 		}},
 	},
 	{
-		lie: "a job is forgotten", fails: oneState, text: calmHour,
-		below: liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
-			n, now, err := s.Jobs(ctx, f, dst)
-			return max(n-1, 0), now, err
-		}},
-	},
-	{
 		lie: "a queue counts one too many", fails: conservation, text: calmHour,
 		below: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
 			n, now, err := s.Queues(ctx, from, dst)
@@ -188,6 +192,31 @@ var jobLies = []lie{
 				dst[i].Enqueued++
 			}
 			return n, now, err
+		}},
+	},
+	{
+		lie: "a restart finds a job counted that there never was", fails: conservation, says: "accounted for", text: downFor90m,
+		below: liar{queues: func(s store.Store, from string, dst []store.Queue) (int, store.Instant, error) {
+			n, now, err := s.Queues(ctx, from, dst)
+			for i := range dst[:n] {
+				if timeOf(now).Sub(DefaultStart) > time.Hour {
+					dst[i].Enqueued++
+				}
+			}
+			return n, now, err
+		}},
+	},
+	{
+		lie: "a job is handed out by another queue", fails: oneState, says: "which does not have it", text: twoQueues,
+		below: liar{claim: func(s store.Store, _ string, dst []store.Job) (store.Claim, error) {
+			return s.Claim(ctx, "r", "liar", dst)
+		}},
+	},
+	{
+		lie: "a job is in two queues", fails: oneState, says: "not as it was written", text: strings.ReplaceAll(twoQueues, "ok:1s", "slow"),
+		below: liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+			f.Queue = "q"
+			return s.Jobs(ctx, f, dst)
 		}},
 	},
 	{
@@ -261,7 +290,11 @@ func rowLies() (lies []lie) {
 		field  string
 		change func(*store.Job)
 	}{
-		{"state", func(j *store.Job) { j.State = store.Pending }},
+		{"state", func(j *store.Job) {
+			if j.State == store.Claimed {
+				j.State = store.Pending
+			}
+		}},
 		{"attempts", func(j *store.Job) { j.Attempts++ }},
 		{"boundary", func(j *store.Job) { j.FireAt++ }},
 		{"run-at", func(j *store.Job) { j.RunAt++ }},
@@ -276,6 +309,16 @@ func rowLies() (lies []lie) {
 					c.change(&dst[i])
 				}
 				return n, now, err
+			}},
+		})
+	}
+	for _, state := range []store.State{store.Pending, store.Claimed, store.Dead} {
+		lies = append(lies, lie{
+			lie: fmt.Sprintf("a job of state %d is forgotten", state), fails: oneState, says: "dead jobs, there should be", text: jobsOfAllStates,
+			below: liar{jobs: func(s store.Store, f store.Filter, dst []store.Job) (int, store.Instant, error) {
+				n, now, err := s.Jobs(ctx, f, dst)
+				left := slices.DeleteFunc(dst[:n], func(j store.Job) bool { return j.State == state })
+				return len(left), now, err
 			}},
 		})
 	}

@@ -29,15 +29,7 @@ var scheduleLies = []lie{
 	},
 	{
 		lie: "65 fire at once", fails: capHeld, text: downFor90m,
-		below: tick(func(t *store.Tick) {
-			for i := len(t.Fires) - 1; i >= 0; i-- {
-				if last := t.Fires[i]; t.Moves[last.Move].Fires == 64 {
-					last.Boundary += minuteMS
-					t.Fires = append(t.Fires, last)
-					t.Moves[last.Move].Fires++
-				}
-			}
-		}),
+		below: oneTooMany,
 	},
 	{
 		lie: "a due boundary is dropped", fails: oneFate, text: calmHour,
@@ -64,10 +56,6 @@ var scheduleLies = []lie{
 	{
 		lie: "a skip leaves the grid", fails: movesOn, text: downFor90m,
 		below: tick(func(t *store.Tick) { t.Moves[0].Cursor, t.Moves[0].DueAt = t.Now+minuteMS, t.Now+minuteMS }),
-	},
-	{
-		lie: "a held row moves its cursor", fails: holdsStill, says: "moved its cursor", text: calmHour,
-		below: tick(func(t *store.Tick) { t.Moves[0].Hold = &store.Hold{Times: 1} }),
 	},
 	{
 		lie: "each hold is the first", fails: holdsStill, text: heldAhead,
@@ -208,6 +196,18 @@ var scheduleLies = []lie{
 				row.Cursor, row.DueAt = row.Cursor-minuteMS, row.DueAt-minuteMS
 			}
 		}),
+	},
+	{
+		lie: "the later of two boundaries fires first", fails: fireOrder, says: "came too late in its tick", text: downFor90m,
+		below: tick(func(t *store.Tick) { slices.Reverse(t.Fires) }),
+	},
+	{
+		lie: "a boundary fires beyond those that may", fails: oneFate, says: "was to be skipped", text: downFor90m,
+		below: oneTooMany,
+	},
+	{
+		lie: "a cursor that a clock spoilt is not repaired", fails: liveness, says: "its cursor was left at", text: clockAhead,
+		above: listed(func(row *store.Schedule, now store.Instant) { row.Cursor = min(row.Cursor, now+minuteMS) }),
 	},
 	{
 		lie: "the fires of a tick are out of order", fails: fireOrder, text: calmHour,

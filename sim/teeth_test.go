@@ -26,12 +26,16 @@ const minuteMS = 60_000
 // TestChecksHaveTeeth tells one lie at a time, below the truth or above it, and
 // demands that the check fails which is there for it.
 func TestChecksHaveTeeth(t *testing.T) {
-	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, rowLies(), outboxLies) {
+	passes := map[string]bool{}
+	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, rowLies(), fieldLies(), entryLies(), outboxLies) {
 		t.Run(c.lie, func(t *testing.T) {
 			s, err := Parse("lies.sim", c.text)
 			require.NoError(t, err)
-			honest := run(&s, rig{budget: maxEvents})
-			require.Equal(t, Pass, honest.Verdict, honest.Failures)
+			if !passes[c.text] {
+				honest := run(&s, rig{budget: maxEvents})
+				require.Equal(t, Pass, honest.Verdict, honest.Failures)
+				passes[c.text] = true
+			}
 
 			openings := 0
 			r := run(&s, rig{

@@ -93,18 +93,23 @@ func (t *truth) transacted(b *store.Batch) {
 // inserts reports whether those are the jobs and entries of the transaction.
 func (tx *transaction) inserts(list []store.Insert) bool {
 	for _, p := range tx.spawns {
-		want := store.Insert{Queue: p.into.row.Name, Stamps: plainStamps}
+		want := store.Insert{Queue: p.into.row.Name, Stamps: plainStamps, RunAt: store.None}
 		if o := p.into.outbox; o != nil {
 			want.Payload, want.Stamps = tx.payload, o.stamps()
 		}
 		for range p.jobs {
-			if len(list) == 0 || list[0].Queue != want.Queue || list[0].Stamps != want.Stamps || !bytes.Equal(list[0].Payload, want.Payload) {
+			if len(list) == 0 || !sameInsert(&list[0], &want) {
 				return false
 			}
 			list = list[1:]
 		}
 	}
 	return len(list) == 0
+}
+
+func sameInsert(a, b *store.Insert) bool {
+	return a.Queue == b.Queue && bytes.Equal(a.Payload, b.Payload) && a.Key == b.Key && a.Stamps == b.Stamps && a.Priority == b.Priority &&
+		a.RunAt == b.RunAt && a.DelayMS == b.DelayMS && a.ExpiresMS == b.ExpiresMS
 }
 
 // refusalOf is why the batch has to be refused, by the first of its parts that

@@ -103,6 +103,14 @@ func (j *trueJob) held(attempt int32, now store.Instant) bool {
 	return j.claimed && j.attempts == attempt && now <= j.deadline
 }
 
+// has reports whether the row has what was put into the job, and what its attempts
+// left of it.
+func (j *trueJob) has(row *store.Job) bool {
+	return row.Schedule == j.schedule.scenario.Name && row.FireAt == j.boundary && bytes.Equal(row.Payload, j.payload) &&
+		row.Key == j.key && row.Stamps == j.stamps && row.Priority == j.priority && row.RunAt == j.runAt &&
+		row.ExpiresAt == j.expires && row.LastError == j.lastError
+}
+
 // add takes a job into the model.
 func (t *truth) add(id store.JobID, job trueJob) {
 	var j *trueJob
@@ -272,9 +280,7 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 		broken(attemptsHeld, fmt.Sprintf("as attempt %d of %d, after attempt %d", row.Attempts, j.stamps.MaxAttempts, j.attempts))
 	case row.Deadline != now.Add(j.stamps.VisibilityMS):
 		broken(oneClaim, "until "+text(row.Deadline)+", which is not its visibility")
-	case row.FireAt != j.boundary || row.Schedule != j.schedule.scenario.Name || row.Stamps != j.stamps ||
-		row.Priority != j.priority || row.RunAt != j.runAt || row.ExpiresAt != j.expires || row.LastError != j.lastError ||
-		!bytes.Equal(row.Payload, j.payload):
+	case !j.has(row):
 		broken(rightJob, "with other contents than it was fired with")
 	}
 	if first := t.first(q, now); first != nil && first.goesBefore(j) {

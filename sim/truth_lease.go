@@ -47,7 +47,7 @@ func (t *truth) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (s
 	case !live && t.w.now > t.w.calm():
 		t.w.fail(keepsLease, "", fmt.Sprintf("%s got the lease that %s let go, with no fault to blame", owner, t.leader))
 	}
-	if !live || t.lease.Owner != owner {
+	if !live {
 		t.checkSpan(grant, ttlMS)
 	}
 	t.w.coverage.sometimes(leaderChanged, t.leader != "" && t.leader != owner)
@@ -126,8 +126,8 @@ func (t *truth) Release(ctx context.Context, l store.Lease) (bool, error) {
 		return released, err
 	}
 	t.w.checked[aRelease]++
-	if released && !mine {
-		t.w.fail(oneLease, "", fmt.Sprintf("%s released the lease of %s", l.Owner, t.lease.Owner))
+	if released != mine {
+		t.w.fail(oneLease, "", fmt.Sprintf("a release by %s was done: %s, while %s", l.Owner, yesNo(released), leaseOf(t.lease)))
 	}
 	if released {
 		t.w.causes.lease = t.w.tell(Event{Kind: EventLeaseReleased, Cause: t.w.causeOfCall(), Process: t.w.acting.number(), Term: int64(l.Term)})

@@ -145,10 +145,11 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		w.fail(onGridOnly, row.Name, "its cursor "+text(row.Cursor)+" is no boundary")
 	case anew && (row.SetAt < from || to < row.SetAt || row.Cursor != boundaryAfter(row, row.SetAt)):
 		w.fail(firstOfGrid, row.Name, fmt.Sprintf("at %s it began with the boundary of %s, set at %s", text(now), text(row.Cursor), text(row.SetAt)))
-	case !anew && (row.Cursor != s.row.Cursor || row.Anchor != s.row.Anchor):
+	case !anew && row.Cursor != s.row.Cursor:
 		w.fail(firesOnce, row.Name, "its cursor moved from "+text(s.row.Cursor)+" to "+text(row.Cursor)+" without a tick")
-	case !anew && row.SetAt != s.row.SetAt:
-		w.fail(keepsGrid, row.Name, "its cursor was set at "+text(s.row.SetAt)+", and now it says at "+text(row.SetAt))
+	case !anew && (row.SetAt != s.row.SetAt || row.Anchor != s.row.Anchor):
+		w.fail(keepsGrid, row.Name, fmt.Sprintf("its anchor went from %s to %s, and the time at which its cursor was set from %s to %s",
+			text(s.row.Anchor), text(row.Anchor), text(s.row.SetAt), text(row.SetAt)))
 	}
 	pause := store.Active
 	if s.known {
