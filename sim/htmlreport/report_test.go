@@ -369,3 +369,16 @@ func TestALeaseOfOneTermIsOne(t *testing.T) {
 		require.Less(t, leases[i].Term, leases[i+1].Term)
 	}
 }
+
+// TestTitleIsTheFirstSentence of the file's comment, if it is one and not too long.
+func TestTitleIsTheFirstSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"simulate v1\n# A leader is\n# paused. Nothing is lost.\nrun 1d\n": "A leader is paused",
+		"simulate v1\n# What if? This file says.\n":                        "What if?",
+		"simulate v1\n# No end\n\n# of another comment.\n":                 "No end",
+		"simulate v1\nrun 1d\n":                                            "a.sim",
+		"# " + strings.Repeat("long ", 40) + ".\n":                         "a.sim",
+	} {
+		require.Equal(t, want, title(Source{File: "of/a.sim", Text: text}), text)
+	}
+}

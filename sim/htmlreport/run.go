@@ -105,8 +105,10 @@ func title(source Source) string {
 		}
 	}
 	const most = 160
-	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
-	sentence = strings.TrimSuffix(strings.TrimSpace(sentence), ".")
+	sentence := strings.Join(words, " ")
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ".") || strings.HasSuffix(w, "?") }); i >= 0 {
+		sentence = strings.TrimSuffix(strings.Join(words[:i+1], " "), ".")
+	}
 	if sentence == "" || len(sentence) > most {
 		return path.Base(source.File)
 	}
