@@ -67,12 +67,17 @@ func (t *truth) checkReport(report *tickonce.Report) {
 		}
 	}
 	if i != len(t.tick) || fires != 0 {
-		differ := counted(int64(fires), "fire", "fires") + " too few"
-		if fires < 0 {
-			differ = counted(int64(-fires), "fire", "fires") + " too many"
-		}
+		differ := missed(int64(fires), "fire", "fires")
 		t.w.fail(trueReport, "", fmt.Sprintf("%d schedules of %d that moved were reported, and %s", i, len(t.tick), pick(fires == 0, "their fires", differ)))
 	}
+}
+
+// missed says how many there are too few or, below 0, too many.
+func missed(n int64, one, many string) string {
+	if n < 0 {
+		return counted(-n, one, many) + " too many"
+	}
+	return counted(n, one, many) + " too few"
 }
 
 // wasFired reports whether the job is of that schedule, queue and boundary.

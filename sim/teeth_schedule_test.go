@@ -32,7 +32,11 @@ var scheduleLies = []lie{
 		below: oneTooMany,
 	},
 	{
-		lie: "a due boundary is dropped", fails: oneFate, text: calmHour,
+		lie: "65 fire where 64 may", fails: oneFate, says: "fired 1 boundary too many", text: downFor90m,
+		below: oneTooMany,
+	},
+	{
+		lie: "a due boundary is dropped", fails: oneFate, says: "fired 1 boundary too few", text: calmHour,
 		below: tick(func(t *store.Tick) { t.Moves[t.Fires[0].Move].Fires--; t.Fires = t.Fires[1:] }),
 	},
 	{

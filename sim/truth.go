@@ -410,7 +410,7 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 		return
 	}
 	if s.tick.fires != 0 {
-		t.w.fail(oneFate, s.row.Name, fmt.Sprintf("%d boundaries too few fired", s.tick.fires))
+		t.w.fail(oneFate, s.row.Name, "fired "+missed(int64(s.tick.fires), "boundary", "boundaries"))
 	}
 	s.queue.incoming = 0
 	s.policySkips += s.tick.policySkips
