@@ -37,6 +37,9 @@ type folder string
 
 // openFolder makes the directory if it is not there. Its parent has to be.
 func openFolder(path string) (folder, error) {
+	if path == "" { // which filepath takes for the working directory
+		return "", &fs.PathError{Op: "mkdir", Path: path, Err: fs.ErrNotExist}
+	}
 	made := os.Mkdir(path, 0o700)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return "", made
