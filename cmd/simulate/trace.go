@@ -32,6 +32,9 @@ It is named by its number, or by a schedule and one of its boundaries, which is
 an instant at which it is due: report@2026-03-29T01:05:00Z, or report@1h5m from
 the start on.
 
+With --json each event is a JSON object on a line of its own, without a limit
+unless --limit is given.
+
 With --chrome a timeline of the run is written, to be opened in Perfetto
 (ui.perfetto.dev) or in chrome://tracing.
 
@@ -39,11 +42,15 @@ With --guest a program of your own runs the jobs; see simulate run --help.`,
 		Example: `  simulate trace examples/scenarios/regional-outage.sim --from 5d14h --limit 50
   simulate trace examples/scenarios/leader-crash.sim --kind lease-granted,process-stopped
   simulate trace examples/scenarios/regional-outage.sim --why update_mirrors@2026-12-31T06:50:00Z
+  simulate trace examples/scenarios/regional-outage.sim --json --kind skipped
   simulate trace examples/scenarios/regional-outage.sim --chrome timeline.json`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout = cmd.InOrStdin(), cmd.OutOrStdout()
+			if c.json && !cmd.Flags().Changed("limit") {
+				c.limit = 0
+			}
 			defer c.guests.close()
 			return c.run(args[0])
 		},
@@ -59,12 +66,14 @@ With --guest a program of your own runs the jobs; see simulate run --help.`,
 	flags.StringVar(&c.to, "to", "", "only events up to this `TIME`")
 	flags.IntVar(&c.last, "last", 0, "only the last `N` events of these")
 	flags.IntVar(&c.limit, "limit", 10_000, "print at most `N` events; 0: all of them")
+	flags.BoolVar(&c.json, "json", false, "print each event as a line of JSON")
 	flags.StringVar(&c.chrome, "chrome", "", "write a timeline in Chrome's trace format to `FILE`, and print no events")
 	completeFlag(cmd, "kind", cobra.FixedCompletions(kindWords(), cobra.ShellCompDirectiveNoFileComp))
 	completeText(cmd, "schedule", completeSchedule)
 	completeExt(cmd, "chrome", "json")
 	completeNothing(cmd, "why", "from", "to", "last", "limit")
 	cmd.MarkFlagsMutuallyExclusive("why", "chrome")
+	cmd.MarkFlagsMutuallyExclusive("json", "chrome")
 	cmd.MarkFlagsMutuallyExclusive("last", "limit")
 	return cmd
 }
@@ -82,7 +91,7 @@ type traceCommand struct {
 	why, from, to    string
 	chrome           string // where to, or ""
 	schedules, kinds []string
-	all              bool
+	all, json        bool
 	last, limit      int
 	stdout           io.Writer
 }
@@ -98,7 +107,7 @@ func (c *traceCommand) run(path string) error {
 	if scenario, err = c.withFaults(scenario); err != nil {
 		return err
 	}
-	t := trace{scenario: &scenario}
+	t := trace{&scenario, c.json}
 	switch {
 	case c.why != "":
 		return t.explain(c.stdout, c.why)
@@ -200,14 +209,22 @@ func (f *filter) passes(e *sim.Event) bool {
 }
 
 // trace tells what happens in a run.
-type trace struct{ scenario *sim.Scenario }
+type trace struct {
+	scenario *sim.Scenario
+	json     bool
+}
 
 const traceHeader = "   event  true time                clock  who            what             schedule                  details"
 
 // list lists the events that pass, the last ones or the first.
 func (t trace) list(to io.Writer, f filter, last, limit int) error {
 	w := newPage(to)
-	fmt.Fprintln(w, traceHeader)
+	line := t.line
+	if t.json {
+		line = func(e *sim.Event) string { return t.object(e, sim.Note{}) }
+	} else {
+		fmt.Fprintln(w, traceHeader)
+	}
 	var kept []string // of the last ones, a ring
 	var n, routine int64
 	_, err := sim.Watch(*t.scenario, func(e *sim.Event) {
@@ -219,7 +236,7 @@ func (t trace) list(to io.Writer, f filter, last, limit int) error {
 			return
 		}
 		n++
-		switch line := t.line; {
+		switch {
 		case last > 0 && len(kept) < last:
 			kept = append(kept, line(e))
 		case last > 0:
@@ -233,6 +250,9 @@ func (t trace) list(to io.Writer, f filter, last, limit int) error {
 	}
 	for i := range kept {
 		fmt.Fprintln(w, kept[(n+int64(i))%int64(len(kept))])
+	}
+	if t.json {
+		return w.Flush()
 	}
 	switch {
 	case n == 0:
@@ -333,9 +353,18 @@ func (t trace) explain(to io.Writer, what string) error {
 		if !told[e.ID] {
 			return
 		}
+		var note sim.Note
+		asked := slices.Contains(found, e.ID)
+		if asked {
+			note = t.scenario.Why(e, links[e.Since].kind)
+		}
+		if t.json {
+			fmt.Fprintln(w, t.object(e, note))
+			return
+		}
 		t.tell(w, e)
-		if slices.Contains(found, e.ID) {
-			if note := t.scenario.Why(e, links[e.Since].kind); note.Rule != "" {
+		if asked {
+			if note.Rule != "" {
 				w.hang("\nWhy: ", printable(note.Text)+" ("+note.Rule+", see docs/CONTRACT.md)")
 			}
 			if e.ID != found[len(found)-1] {
@@ -441,6 +470,9 @@ func (t trace) nothing(to io.Writer, q question) error {
 	}
 	if q.id != 0 {
 		return fmt.Errorf("--why: there is no event %d, the last one is %d", q.id, last)
+	}
+	if t.json {
+		return nil
 	}
 	w := newPage(to)
 	fmt.Fprintf(w, "%s has no boundary at %s that fired or was skipped in this run.\n", printable(q.schedule), clock(q.boundary))
