@@ -86,7 +86,7 @@ const rule = line => (line.rule ? [' ', h('span', { class: 'rule' }, line.rule)]
 function showAgainst() {
   const { calm, whatIf, differences, why } = run.against;
   const [first, second] = [calm ? 'Calm run' : 'As it is', whatIf ? 'What if' : 'This run'];
-  $('calm-title').textContent = calm ? 'Against the calm run' : 'Against the run as it is';
+  $('calm-title').textContent = $('calm-link').textContent = calm ? 'Against the calm run' : 'Against the run as it is';
   $('compared').textContent = calm ? 'The calm run is the same scenario without its faults.' : 'The same scenario without the faults that were added.';
   const more = d => (d.second > d.first ? '+' : '−') + number(Math.abs(d.second - d.first));
   const row = d => h('tr', {}, h('th', { scope: 'row' }, d.what, d.by ? h('small', {}, ` by up to ${duration(d.by)}`) : null),
