@@ -356,6 +356,21 @@ expect   a.fires=12
 	require.Equal(t, 16*time.Minute+40*time.Second, at, "the row is held for a minute, by when 40 of the jobs are left")
 }
 
+// An overload whose reply is lost is not made again every 5 s until one comes.
+func TestOverloadComesOnce(t *testing.T) {
+	s := parsed(t, `simulate v1
+run 1h
+schedule s every=1d queue=q
+during 10m..30m store error-burst op=commit applied=yes
+at 10m queue overload queue=q jobs=100
+at 20m queue overload queue=q jobs=10
+`)
+	r := ran(t, *s)
+	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
+	require.EqualValues(t, 110, r.Queues[0].Enqueued)
+	require.EqualValues(t, 1, r.Faults[1].Effect)
+}
+
 // TestT3RenameDuringATick: the boundary that was read under the old name does not
 // fire, and the other name goes on with the interval of the first.
 func TestT3RenameDuringATick(t *testing.T) {

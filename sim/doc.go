@@ -187,10 +187,11 @@
 // of others and are made again: add registers the schedule as its line has it,
 // change with other keys; rename removes the schedule and registers what it was
 // under the name of another one, both or neither; queue overload puts jobs of no
-// schedule into a queue, or entries into an outbox, all or none. tamper writes another spec, or a row that is
-// spoilt, behind the engine's back, and with for= mends it afterwards; ROW is
-// bad-spec, cut-spec, reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead
-// or cursor-at-end. store lost-row takes the row away.
+// schedule into a queue, or entries into an outbox, all or none, and once, even if
+// the reply is lost. tamper writes another spec, or a row that is spoilt, behind the
+// engine's back, and with for= mends it afterwards; ROW is bad-spec, cut-spec,
+// reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead or cursor-at-end. store
+// lost-row takes the row away.
 //
 // A restart-storm is so many crashes, with after= away and after= alive in turn. A
 // host that throttles a process lets it take steps at some instants only:

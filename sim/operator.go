@@ -26,11 +26,11 @@ func (w *world) edit() {
 	i := w.edits[0]
 	f := &w.scenario.Faults[i]
 	err := error(faultstore.ErrLost)
-	if w.truth.open {
+	if w.overloaded = false; w.truth.open {
 		err = w.makeEdit(f)
 	}
 	switch {
-	case err == nil:
+	case err == nil || w.overloaded: // asked for again, jobs would pile up for as long as replies are lost
 		w.faults[i].effect++
 		if w.edits = w.edits[1:]; len(w.edits) > 0 {
 			w.at(w.now, event{kind: operatorActs})

@@ -76,6 +76,7 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		t.remove(g.Name, Event{Kind: EventRemoved})
 	}
 	if t.w.acting == t.w.operator {
+		t.w.overloaded = t.w.intent.edit == FaultOverload
 		t.w.coverage.sometimes(editMidTick, slices.ContainsFunc(t.w.nodes, func(n *node) bool { return n.midTick }))
 	}
 	return done, nil

@@ -52,6 +52,7 @@ type world struct {
 	handlerFaults []int             // those of handlers that are on
 	ackFaults     []int             // those of acks that are on
 	operator      *node             // outside the processes; nil without an edit
+	overloaded    bool              // its overload is in the store, whatever it was told
 	edits         []int             // that it has yet to do, the first at once
 	sent          map[int32]sentAck // acks that are on their way
 	sends         int32             // how many there ever were
