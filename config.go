@@ -46,8 +46,10 @@ type Config struct {
 	Poll time.Duration
 
 	// ClockRepair says what becomes of a schedule whose cursor was set by a
-	// clock that was ahead (T11). A runner looks for such ones when it begins to
-	// lead after others and when it sees the clock go back. Default: [RepairHold].
+	// clock that was ahead (T11). A runner looks for such ones at its start,
+	// when it leads again after others, and when it sees the clock go back: not
+	// for what others write afterwards, under a clock that it never sees so.
+	// Default: [RepairHold].
 	ClockRepair ClockRepair
 
 	// OnTime is the window of [CatchUpNone]: how late a boundary may be met
