@@ -30,7 +30,7 @@ func (w *world) edit() {
 		err = w.makeEdit(f)
 	}
 	switch {
-	case err == nil || w.overloaded: // asked for again, jobs would pile up for as long as replies are lost
+	case err == nil || w.overloaded && errors.Is(err, faultstore.ErrLost): // or jobs would pile up for as long as replies are lost
 		w.faults[i].effect++
 		if w.edits = w.edits[1:]; len(w.edits) > 0 {
 			w.at(w.now, event{kind: operatorActs})
