@@ -116,7 +116,7 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 		},
 		{
 			name:     "another grid",
-			headline: "300 boundaries never fire and 298 others fire instead.",
+			headline: "300 boundaries never fire and 298 fire on time, unlike in the first run.",
 			told: []string{
 				"fault 1: 300 boundaries, 01:01:00 to 06:00:00, never come (S5)",
 				"fault 1: 298 boundaries, 01:02:30 to 05:59:30, fire on time (S5)",
@@ -125,7 +125,7 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 		},
 		{
 			name:     "another interval",
-			headline: "40 boundaries never fire and 20 others fire instead.",
+			headline: "40 boundaries never fire and 20 fire on time, unlike in the first run.",
 			told: []string{
 				"fault 1: 40 boundaries, 05:01:00 to 05:59:00, never come (S5)",
 				"fault 1: 20 boundaries, 05:01:30 to 05:58:30, fire on time (S5)",

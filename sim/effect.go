@@ -36,7 +36,7 @@ func (c *Comparison) Headline() string {
 	part(fates[CaughtUp].Count, "fires late", "fire late", fates[CaughtUp].MaxBy)
 	part(fates[FiredEarly].Count, "fires early", "fire early", fates[FiredEarly].MaxBy)
 	part(fates[FiredAgain].Count, "fires a second time", "fire a second time", 0)
-	part(fates[Fired].Count, "other fires instead", "others fire instead", 0)
+	part(fates[Fired].Count, "fires on time, unlike in the first run", "fire on time, unlike in the first run", 0)
 	if len(parts) > 0 { // they are boundaries
 		n, rest, _ := strings.Cut(parts[0], " ")
 		parts[0] = n + pick(n == "1", " boundary ", " boundaries ") + rest

@@ -218,7 +218,11 @@ export class Timeline {
     c.fillRect(0, 0, this.width, 35.5);
     c.fillStyle = colours.line;
     c.fillRect(0, 35, this.width, 1);
-    const head = (string, x, weight = 550) => text(c, string, x, 11, { weight, colour: colours.ink2 });
+    const heads = []; // where the upper row is taken
+    const head = (string, x, weight = 550) => {
+      heads.push([x, x + width(c, string) * 1.1]);
+      text(c, string, x, 11, { weight, colour: colours.ink2 });
+    };
     let headed = -99;
     if (!fine) head(month(start), this.left, 450);
     else {
@@ -246,8 +250,9 @@ export class Timeline {
     }
     for (const p of axis.pieces) if (p.folded) this.drawFolded(p);
     const x = axis.x(run.quiet);
-    if (run.quiet > 0 && run.quiet < run.end && x > this.left && x < this.right - 60 && !this.compact) {
-      text(c, 'faults end', x + 5, 11, { size: 10.5, colour: colours.ink3, halo: colours.surface });
+    const room = [x + 5, x - 72].find(at => at > this.left && at < this.right - 55 && heads.every(([from, to]) => at > to + 4 || at + 55 < from - 4));
+    if (run.quiet > 0 && run.quiet < run.end && x > this.left && x < this.right && room && !this.compact) {
+      text(c, 'faults end', room, 11, { size: 10.5, colour: colours.ink3, halo: colours.surface });
     }
   }
 
