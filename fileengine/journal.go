@@ -53,8 +53,6 @@ func (j *journal) Append(record []byte) error {
 	case j.distrusted != nil:
 		j.beginRotation()
 		return fmt.Errorf("nothing is recorded until a snapshot has taken the place of the log: %w", j.distrusted)
-	case uint64(len(record)) > math.MaxUint32:
-		return fmt.Errorf("a record of %d bytes is too long: the limit is 4 GiB", len(record))
 	}
 	if err := j.write(record); err != nil {
 		return err

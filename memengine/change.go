@@ -1,7 +1,9 @@
 package memengine
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -177,6 +179,11 @@ func (s *Store) append() (err error) {
 			s.discard()
 		}
 	}()
+	if size := int64(len(s.rec)); size > s.longest {
+		s.rec = nil // nobody else needs so much room
+		return errors.New("the record of the call would be " + strconv.FormatInt(size, 10) +
+			" bytes long, and " + strconv.FormatInt(s.longest, 10) + " are allowed: write less in one call")
+	}
 	err = s.journal.Append(s.rec)
 	appended = err == nil
 	return err

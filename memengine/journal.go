@@ -2,6 +2,7 @@ package memengine
 
 import (
 	"hash/crc32"
+	"math"
 	"slices"
 	"sync"
 )
@@ -12,7 +13,8 @@ import (
 //
 // Append adds record to the end of the log, wholly or not at all: after an
 // error the log is as it was, or every later Append fails too. It must not
-// keep record or call the store.
+// keep record or call the store. A record is less than 4 GiB long: a call that
+// would make a longer one fails, and changes nothing.
 //
 // The concatenation of all records is the log; a journal adds nothing of its
 // own between them.
@@ -44,7 +46,10 @@ func (j *MemJournal) Bytes() []byte {
 
 // A frame is four bytes each of the payload's length, its checksum and the
 // checksum of these eight bytes, and then the payload.
-const frameSize = 12
+const (
+	frameSize     = 12
+	longestRecord = math.MaxUint32 // with its frame, so that a journal has room for its own
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

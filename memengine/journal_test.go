@@ -3,6 +3,7 @@ package memengine
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,6 +183,27 @@ func TestD2R5AFailedAppendChangesNothing(t *testing.T) {
 	for op := opCommit; op <= opRenew; op++ {
 		require.Positive(t, failed[op], opNames[op])
 	}
+}
+
+// A record that does not fit into its frame is no record of anything else.
+func TestD2ACallWhoseRecordIsTooLongChangesNothing(t *testing.T) {
+	c := &clock{now: 5}
+	var j MemJournal
+	s := newStore(c.read, store.Limits{}, &j)
+	insert := func(bytes int) error {
+		_, err := s.Commit(ctx, &store.Batch{Inserts: []store.Insert{{Queue: "q", Payload: make([]byte, bytes), Stamps: stamps, RunAt: store.None}}})
+		return err
+	}
+	require.Equal(t, int64(1<<32-1), s.longest)
+	require.NoError(t, insert(100))
+	state, fits := snapshot(t, s), int64(len(j.Bytes()))
+
+	s.longest = fits
+	require.EqualError(t, insert(101), fmt.Sprintf("the record of the call would be %d bytes long, and %d are allowed: write less in one call", fits+1, fits))
+	require.Equal(t, state, snapshot(t, s))
+	require.Len(t, j.Bytes(), int(fits))
+	require.NoError(t, insert(100))
+	checkIndexes(t, s, c.now)
 }
 
 func TestD6OnlyTheSchedulersRenewalIsNoRecord(t *testing.T) {

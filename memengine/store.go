@@ -22,6 +22,7 @@ type Store struct {
 	now     func() store.Instant
 	limits  store.Limits
 	journal Journal // or nil
+	longest int64   // record, with its frame, in bytes
 
 	mu    sync.Mutex
 	names *btree.BTreeG[*schedule]
@@ -54,7 +55,7 @@ type sequences struct {
 var _ store.Store = (*Store)(nil)
 
 func newStore(now func() store.Instant, limits store.Limits, journal Journal) *Store {
-	s := &Store{now: now, limits: limits.WithDefaults(), journal: journal}
+	s := &Store{now: now, limits: limits.WithDefaults(), journal: journal, longest: longestRecord}
 	s.names = btree.NewBTreeGOptions(
 		func(a, b *schedule) bool { return a.Name < b.Name },
 		btree.Options{NoLocks: true})
