@@ -87,6 +87,7 @@ type life struct {
 	rotate bool // one is to begin
 	calls  int  // that were answered with success
 	sure   int  // of these, how many cannot be lost
+	errors []error
 }
 
 // open opens the engine, which has to be at least where the life before says.
@@ -129,6 +130,7 @@ func (l *life) live() {
 			failures = 0
 		} else {
 			require.Equal(l.t, before, stateOf(l.t, l.Engine.Engine), "a call that fails changes nothing (D2)")
+			l.errors = append(l.errors, err)
 			failures++
 		}
 		if l.journal.syncEvery == 0 && failures == 0 {
@@ -139,7 +141,9 @@ func (l *life) live() {
 		}
 		if l.rotate {
 			l.rotate = false
-			_ = l.Rotate()
+			if err := l.Rotate(); err != nil {
+				l.errors = append(l.errors, err)
+			}
 		}
 		l.settle()
 	}

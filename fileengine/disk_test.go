@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"syscall"
@@ -20,9 +21,11 @@ type disk struct {
 	moves []move            // from last to names
 	held  bool              // the lock
 
-	calls int
-	fails func(call int) error // what a call answers in the place of success; errFall ends all
-	fell  bool
+	calls    int
+	fails    func(call int) error // what a call answers in the place of success; errFall ends all
+	fell     bool
+	room     int // for the bytes of all files; 0: endless
+	readOnly bool
 }
 
 var errFall = errors.New("the machine has fallen")
@@ -160,30 +163,54 @@ func (m move) apply(names map[string]*inode) {
 }
 
 // call counts a call, and answers what it fails with.
-func (d *disk) call() error {
+func (d *disk) call(op, name string) error {
 	if d.fell {
 		return errFall
 	}
 	d.calls++
-	if d.fails == nil {
-		return nil
+	var err error
+	if d.fails != nil {
+		err = d.fails(d.calls)
+		d.fell = errors.Is(err, errFall)
 	}
-	err := d.fails(d.calls)
-	d.fell = errors.Is(err, errFall)
+	if err != nil {
+		err = &fs.PathError{Op: op, Path: name, Err: err}
+	}
 	return err
 }
 
-func (d *disk) move(m move) error {
-	err := d.call()
-	if err == nil || !d.fell && d.rng.IntN(2) == 0 { // it may have happened all the same
+// change is a call that a disk refuses which is read-only.
+func (d *disk) change(op, name string) error {
+	err := d.call(op, name)
+	if err == nil && d.readOnly {
+		err = &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
+	}
+	return err
+}
+
+func (d *disk) move(op string, m move) error {
+	err := d.change(op, m.name)
+	if err == nil || !d.fell && !d.readOnly && d.rng.IntN(2) == 0 { // it may have happened all the same
 		m.apply(d.names)
 		d.moves = append(d.moves, m)
 	}
 	return err
 }
 
+// left answers how many bytes files may grow by.
+func (d *disk) left() int {
+	if d.room == 0 {
+		return math.MaxInt
+	}
+	left := d.room
+	for _, f := range d.names {
+		left -= len(f.data)
+	}
+	return max(left, 0)
+}
+
 func (d *disk) lock() (func() error, error) {
-	if err := d.call(); err != nil {
+	if err := d.change("open", lockName); err != nil {
 		return nil, err
 	}
 	if d.held {
@@ -196,9 +223,6 @@ func (d *disk) lock() (func() error, error) {
 func (d *disk) list() []string { return slices.Sorted(maps.Keys(d.names)) }
 
 func (d *disk) find(name string) (*inode, error) {
-	if err := d.call(); err != nil {
-		return nil, err
-	}
 	if f := d.names[name]; f != nil {
 		return f, nil
 	}
@@ -208,9 +232,12 @@ func (d *disk) find(name string) (*inode, error) {
 // simulated is the disk as an engine sees it.
 type simulated struct{ *disk }
 
-func (d simulated) names() ([]string, error) { return d.list(), d.call() }
+func (d simulated) names() ([]string, error) { return d.list(), d.call("open", ".") }
 
 func (d simulated) read(name string) ([]byte, error) {
+	if err := d.call("open", name); err != nil {
+		return nil, err
+	}
 	f, err := d.find(name)
 	if err != nil {
 		return nil, err
@@ -220,28 +247,31 @@ func (d simulated) read(name string) ([]byte, error) {
 
 func (d simulated) create(name string) (file, error) {
 	f := new(inode)
-	if err := d.move(move{name: name, file: f}); err != nil {
+	if err := d.move("open", move{name: name, file: f}); err != nil {
 		return nil, err
 	}
-	return &handle{d.disk, f, false}, nil
+	return &handle{d: d.disk, f: f, name: name}, nil
 }
 
 func (d simulated) open(name string) (file, error) {
+	if err := d.change("open", name); err != nil {
+		return nil, err
+	}
 	f, err := d.find(name)
 	if err != nil {
 		return nil, err
 	}
-	return &handle{d.disk, f, false}, nil
+	return &handle{d: d.disk, f: f, name: name}, nil
 }
 
 func (d simulated) rename(from, to string) error {
-	return d.move(move{name: to, from: from, file: d.disk.names[from]})
+	return d.move("rename", move{name: to, from: from, file: d.disk.names[from]})
 }
 
-func (d simulated) remove(name string) error { return d.move(move{name: name}) }
+func (d simulated) remove(name string) error { return d.move("remove", move{name: name}) }
 
 func (d simulated) sync() error {
-	if err := d.call(); err != nil {
+	if err := d.change("sync", "."); err != nil {
 		return err
 	}
 	d.last, d.moves = maps.Clone(d.disk.names), nil
@@ -251,19 +281,23 @@ func (d simulated) sync() error {
 type handle struct {
 	d      *disk
 	f      *inode
+	name   string
 	closed bool
 }
 
-func (h *handle) call() error {
+func (h *handle) change(op string) error {
 	if h.closed {
 		return fs.ErrClosed
 	}
-	return h.d.call()
+	return h.d.change(op, h.name)
 }
 
 func (h *handle) WriteAt(b []byte, at int64) (n int, err error) {
-	if err = h.call(); err == nil {
+	if err = h.change("write"); err == nil {
 		n = len(b)
+		if over := max(0, int(at)+n-len(h.f.data)) - h.d.left(); over > 0 {
+			n, err = max(0, n-over), &fs.PathError{Op: "write", Path: h.name, Err: syscall.ENOSPC}
+		}
 	} else if errors.Is(err, syscall.ENOSPC) || errors.Is(err, errFall) {
 		n = h.d.rng.IntN(len(b) + 1)
 	}
@@ -272,7 +306,7 @@ func (h *handle) WriteAt(b []byte, at int64) (n int, err error) {
 }
 
 func (h *handle) Truncate(size int64) error {
-	err := h.call()
+	err := h.change("truncate")
 	if err == nil {
 		h.f.edit(edit{at: int(size), cut: true})
 	}
@@ -280,7 +314,7 @@ func (h *handle) Truncate(size int64) error {
 }
 
 func (h *handle) Sync() error {
-	err := h.call()
+	err := h.change("sync")
 	if err != nil {
 		h.f.sync(lost)
 	} else {
@@ -294,5 +328,5 @@ func (h *handle) Close() error {
 		return fs.ErrClosed
 	}
 	h.closed = true
-	return h.d.call()
+	return h.d.call("close", h.name)
 }

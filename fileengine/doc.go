@@ -46,11 +46,18 @@
 // # When the disk fails
 //
 // A write that cannot be recorded, as on a full disk, fails and changes nothing;
-// the next one is tried again. After a sync has failed, though, nobody can know
-// what is on disk: every write fails until a snapshot has taken the place of the
-// log, which each of them starts in the background. What could be read goes on to
-// be readable. A rotation that fails leaves the logs that there are, and is tried
-// again when they have grown.
+// the next one is tried again. After a sync has failed, though, or after what a
+// failed write left could not be cut off, as on a disk that has become read-only,
+// nobody can know what is on disk: every write fails until a snapshot has taken
+// the place of the log, which each of them starts in the background. What could be
+// read goes on to be readable. A rotation that fails leaves the logs that there
+// are, and is tried again when they have grown.
+//
+// The errors name the file and wrap what the system said, such as syscall.ENOSPC;
+// they say what has become of the state, and what to do. When the disk takes
+// writes again the engine goes on by itself, and so do workers; a runner that has
+// ended meanwhile, as one without [tickonce.Config.StandBy] does, is to be begun
+// anew.
 //
 // # When a file is damaged
 //

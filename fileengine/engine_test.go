@@ -276,64 +276,6 @@ func TestASyncThatFailsDuringARotationIsNotForgiven(t *testing.T) {
 	require.Equal(t, int64(3), ready(t, e))
 }
 
-// A full disk refuses writes, and keeps what there is, until there is room.
-func TestD2AFullDiskKeepsTheState(t *testing.T) {
-	d := newDisk(1)
-	e, _, err := open(simulated{d}, tickonce.Config{}, Options{})
-	require.NoError(t, err)
-	enqueue(t, e, "first")
-	state := stateOf(t, e.Engine)
-	call := 0
-	d.fails = func(int) error {
-		if call++; call%3 == 1 { // the write, but not that it is cut off
-			return syscall.ENOSPC
-		}
-		return nil
-	}
-	for range 5 {
-		_, err = e.Enqueue(context.Background(), "q", make([]byte, 1000), tickonce.EnqueueOptions{})
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.Equal(t, state, stateOf(t, e.Engine))
-	}
-	d.fails = nil
-	require.NoError(t, e.Rotate())
-	enqueue(t, e, "second")
-	require.NoError(t, e.Close())
-	e, r, err := open(simulated{d.fall()}, tickonce.Config{}, Options{})
-	require.NoError(t, err)
-	require.Empty(t, r.Dropped)
-	require.Equal(t, int64(2), ready(t, e))
-}
-
-// As long as no snapshot fits on the disk, rotations add nothing to it.
-func TestD2RotationsThatFailDoNotFillTheDisk(t *testing.T) {
-	l := &life{t: t, script: newScript(t, 0), disk: newDisk(1)}
-	require.True(t, l.open(Options{}))
-	enqueue(t, l.Engine, "first")
-	call := 0
-	l.disk.fails = func(int) error {
-		if call++; call == 2 || l.disk.names["snapshot-00000002.tmp"] != nil { // the sync of a write, and snapshots
-			return syscall.ENOSPC
-		}
-		return nil
-	}
-	for range 5 {
-		_, err := l.Enqueue(context.Background(), "q", nil, tickonce.EnqueueOptions{})
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.ErrorIs(t, l.Rotate(), syscall.ENOSPC)
-		delete(l.disk.names, "snapshot-00000002.tmp") // the removal failed as well
-		require.Equal(t, []string{"log-00000001", "log-00000002"}, l.disk.list())
-	}
-	l.disk.fails = nil
-	require.NoError(t, l.Rotate())
-	require.Equal(t, []string{"log-00000002", "snapshot-00000002"}, l.disk.list())
-	enqueue(t, l.Engine, "second")
-	require.NoError(t, l.Close())
-	e, _, err := open(simulated{l.disk.fall()}, tickonce.Config{}, Options{})
-	require.NoError(t, err)
-	require.Equal(t, int64(2), ready(t, e))
-}
-
 // Who hears of an error may well end the engine.
 func TestOnErrorMayClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -411,37 +353,6 @@ func TestOpenRefusesNoPath(t *testing.T) {
 	files, err := os.ReadDir(".")
 	require.NoError(t, err)
 	require.Empty(t, files)
-}
-
-// A rotation that fails is reported, and leaves what there is.
-func TestD2AFailedRotationIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDisk(1)
-		var failures []error
-		e, _, err := open(simulated{d}, tickonce.Config{}, Options{SyncEvery: -1, RotateAt: 1, OnError: func(err error) { failures = append(failures, err) }})
-		require.NoError(t, err)
-		call := 0
-		d.fails = func(int) error {
-			if call++; call > 1 { // not the first write
-				return syscall.EROFS
-			}
-			return nil
-		}
-		enqueue(t, e, "first")
-		synctest.Wait()
-		require.Len(t, failures, 1)
-		require.ErrorIs(t, failures[0], syscall.EROFS)
-		require.ErrorIs(t, e.Rotate(), syscall.EROFS)
-		d.fails = nil
-		require.NoError(t, e.Rotate())
-		enqueue(t, e, "second")
-		synctest.Wait()
-		require.NoError(t, e.Close())
-		e, _, err = open(simulated{d}, tickonce.Config{}, Options{})
-		require.NoError(t, err)
-		require.Equal(t, int64(2), ready(t, e))
-		require.NoError(t, e.Close())
-	})
 }
 
 var _ memengine.Journal = (*journal)(nil)

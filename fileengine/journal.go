@@ -43,6 +43,9 @@ type journal struct {
 	failures   int // that led to distrust
 }
 
+// remedy ends every error of the disk, behind what has become of the state.
+const remedy = ": make room on the disk, or mend it; no restart is needed"
+
 // Append implements [memengine.Journal].
 func (j *journal) Append(record []byte) error {
 	j.mu.Lock()
@@ -52,7 +55,7 @@ func (j *journal) Append(record []byte) error {
 		return ErrClosed
 	case j.distrusted != nil:
 		j.beginRotation()
-		return fmt.Errorf("nothing is recorded until a snapshot has taken the place of the log: %w", j.distrusted)
+		return j.distrusted
 	}
 	if err := j.write(record); err != nil {
 		return err
@@ -85,7 +88,7 @@ func (j *journal) write(record []byte) error {
 		if cut := errors.Join(j.log.Truncate(j.end), j.log.Sync()); cut != nil {
 			return j.distrust(errors.Join(err, cut))
 		}
-		return err
+		return fmt.Errorf("%w; nothing has changed, and the next call is tried again%s", err, remedy)
 	}
 	j.end += int64(len(b))
 	return nil
@@ -96,6 +99,7 @@ func (j *journal) write(record []byte) error {
 // that the next sync has succeeded.
 func (j *journal) distrust(err error) error {
 	j.failures++
+	err = fmt.Errorf("%w; nothing is recorded until a snapshot has taken the place of the log, which each call begins%s", err, remedy)
 	if j.distrusted == nil {
 		j.distrusted = err
 	}
@@ -226,6 +230,9 @@ func (j *journal) replaceLogs(snapshot func() ([]byte, error)) (err error) {
 	defer j.rotating.Unlock()
 	size := 0
 	defer func() {
+		if err != nil && err != ErrClosed {
+			err = fmt.Errorf("%w; the state stays in the logs, in the place of which no snapshot has come%s", err, remedy)
+		}
 		j.mu.Lock()
 		j.rotates = false
 		j.rotateEnd = j.end + min(max(j.rotateAt, int64(size)), math.MaxInt64-j.end)

@@ -1,8 +1,10 @@
 package fileengine
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -254,6 +256,48 @@ func TestD3WhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 }
 
 func leaf(v uint32) []byte { return []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)} }
+
+// A rotation has begun a log and has not come to its snapshot. Each byte of each
+// file is flipped, and each file is cut before each of its bytes: the state is
+// one that there was, the last one unless the last log says what was dropped or
+// ends with a record; or the file is named that cannot be used.
+func TestD3WhateverByteIsFlippedOrCutTheStateIsNoGuess(t *testing.T) {
+	script := newScript(t, 10)
+	l := &life{t: t, script: script, disk: rotated(t, script), calls: 6}
+	require.True(t, l.open(Options{}))
+	require.NoError(t, l.journal.startLog())
+	ends := []int64{l.journal.end}
+	for i := 6; i < 10; i++ {
+		require.NoError(t, script.call(l.Engine.Engine, i))
+		ends = append(ends, l.journal.end)
+	}
+	require.NoError(t, l.Close())
+	files := []string{"log-00000003", "log-00000004", "snapshot-00000003"}
+	require.Equal(t, files, l.disk.list())
+
+	for _, name := range files {
+		whole := l.disk.names[name].data
+		check := func(data []byte, what string) {
+			e, r, err := reopen(script, l.disk, name, data)
+			if err != nil {
+				var damaged *DamageError
+				require.ErrorAs(t, err, &damaged, "%s %s", name, what)
+				require.Contains(t, files, damaged.File)
+				require.False(t, damaged.Newer)
+				return
+			}
+			require.Less(t, script.at(t, e.Engine), 10)
+			require.Equal(t, files[1], name, what)
+			require.True(t, len(r.Dropped) == 1 || slices.Contains(ends, int64(len(data))), "%s %s", name, what)
+		}
+		for i := range whole {
+			flipped := slices.Clone(whole)
+			flipped[i] ^= 0x10
+			check(flipped, fmt.Sprint("flipped at ", i))
+			check(slices.Clone(whole[:i]), fmt.Sprint("cut at ", i))
+		}
+	}
+}
 
 // What a rotation did not come to remove is removed by the next process.
 func TestD3LeftoversAreRemoved(t *testing.T) {
