@@ -15,7 +15,7 @@ import (
 func TestEnqueueOptions(t *testing.T) {
 	plain := store.Job{
 		ID: 1, Queue: "q", FireAt: store.None, Stamps: store.Stamps{VisibilityMS: 300_000, BaseBackoffMS: 60_000, MaxAttempts: 3},
-		EnqueuedAt: instant(0), RunAt: instant(0), ExpiresAt: store.None, State: store.Pending, Deadline: store.None, DiedAt: store.None,
+		EnqueuedAt: instant(0), RunAt: instant(0), ExpiresAt: store.None, State: store.Pending, Deadline: store.None, Since: store.None,
 	}
 	with := func(change func(*store.Job)) store.Job {
 		job := plain

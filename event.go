@@ -3,7 +3,6 @@ package tickonce
 import (
 	"time"
 
-	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -95,7 +94,7 @@ func (e *Engine) emit(event Event) {
 	e.config.Observer(event)
 }
 
-func skipEvent(at store.Instant, schedule string, skip core.Skip) Event {
+func skipEvent(at store.Instant, schedule string, skip store.Skip) Event {
 	return Event{
 		Kind: EventSkipped, At: timeOf(at), Schedule: schedule, Reason: skip.Reason.String(),
 		First: timeOf(skip.First), Last: timeOf(skip.Last), Count: skip.Count,

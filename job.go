@@ -44,7 +44,7 @@ func (e *Engine) jobOf(row *store.Job) *Job {
 		ID: row.ID, Queue: row.Queue, Payload: cloneBytes(row.Payload),
 		Schedule: row.Schedule, Boundary: timeOf(row.FireAt),
 		Enqueued: timeOf(row.EnqueuedAt), RunAt: timeOf(row.RunAt),
-		Attempt: int(row.Attempts), MaxAttempts: int(row.Stamps.MaxAttempts), Priority: int16(row.Priority),
+		Attempt: int(row.Attempts), MaxAttempts: int(row.Stamps.MaxAttempts), Priority: row.Priority,
 		LastError: row.LastError, Deadline: timeOf(row.Deadline),
 		engine: e, token: row.Attempts, stamps: row.Stamps,
 	}

@@ -69,7 +69,7 @@ func (e *Engine) insert(queue string, payload []byte, o EnqueueOptions, stamps s
 	if err != nil {
 		return store.Insert{}, err
 	}
-	insert := store.Insert{Queue: queue, Payload: cloneBytes(payload), Key: o.Key, Priority: int32(o.Priority)}
+	insert := store.Insert{Queue: queue, Payload: cloneBytes(payload), Key: o.Key, Priority: o.Priority}
 	if !o.RunAt.IsZero() && o.Delay != 0 {
 		return insert, &OptionError{Option: "RunAt", Problem: "and Delay are both set, want one"}
 	}
@@ -353,7 +353,7 @@ func (e *Engine) dead(ctx context.Context, queue string) iter.Seq2[DeadJob, erro
 				if !yield(DeadJob{
 					ID: row.ID, Queue: row.Queue, Payload: cloneBytes(row.Payload),
 					Schedule: row.Schedule, Boundary: timeOf(row.FireAt), Attempts: int(row.Attempts),
-					LastError: row.LastError, Enqueued: timeOf(row.EnqueuedAt), Died: timeOf(row.DiedAt),
+					LastError: row.LastError, Enqueued: timeOf(row.EnqueuedAt), Died: timeOf(row.Since),
 				}, nil) {
 					return
 				}

@@ -102,8 +102,8 @@ func scheduleOf(row *store.Schedule) Schedule {
 		Options: ScheduleOptions{
 			Visibility:  durationOf(row.Stamps.VisibilityMS),
 			MaxAttempts: int(row.Stamps.MaxAttempts),
-			BaseBackoff: durationOf(row.Stamps.BaseBackoffMS),
-			Priority:    int16(row.Priority),
+			BaseBackoff: durationOf(int64(row.Stamps.BaseBackoffMS)),
+			Priority:    row.Priority,
 			Expires:     durationOf(row.ExpiresMS),
 			Anchor:      timeOf(row.Anchor),
 			CatchUp: CatchUp{
@@ -375,7 +375,7 @@ func (e *Engine) registration(name, spec, queue string, payload []byte, o Schedu
 		return nil, err
 	}
 	reg := &core.Registration{Interval: interval, ResetCursor: o.ResetCursor, Row: store.Schedule{
-		Name: name, Spec: spec, Queue: queue, Payload: cloneBytes(payload), Priority: int32(o.Priority),
+		Name: name, Spec: spec, Queue: queue, Payload: cloneBytes(payload), Priority: o.Priority,
 	}}
 	stamps := stampOptions{o.Visibility, o.MaxAttempts, o.BaseBackoff}
 	if reg.Row.Stamps, err = stamps.over(core.PlainStamps); err != nil {
@@ -390,7 +390,7 @@ func (e *Engine) registration(name, spec, queue string, payload []byte, o Schedu
 	if reg.Row.CatchUp, err = e.resolve(o.CatchUp, interval); err != nil {
 		return nil, err
 	}
-	if problem := core.CheckPolicy(reg.Row.Stamps, reg.Row.ExpiresMS, reg.Row.CatchUp, reg.Row.Priority); problem != "" {
+	if problem := core.CheckPolicy(&reg.Row); problem != "" {
 		return nil, &OptionError{Option: "ScheduleOptions", Problem: problem}
 	}
 	return reg, nil
@@ -448,7 +448,7 @@ func (o stampOptions) over(stamps store.Stamps) (store.Stamps, error) {
 		stamps.MaxAttempts = int32(o.maxAttempts)
 	}
 	if backoff > 0 {
-		stamps.BaseBackoffMS = backoff
+		stamps.BaseBackoffMS = int32(backoff)
 	}
 	return stamps, nil
 }

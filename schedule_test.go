@@ -108,7 +108,7 @@ func TestS3OptionsAreResolvedAtRegistration(t *testing.T) {
 			case "partial":
 				require.Equal(t, store.Stamps{VisibilityMS: 300_000, MaxAttempts: 7, BaseBackoffMS: 60_000}, job.Stamps)
 				require.Equal(t, instant(11*time.Second), job.ExpiresAt)
-				require.Equal(t, int32(-5), job.Priority)
+				require.EqualValues(t, -5, job.Priority)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func TestT2C33C40AFireIsAnOrdinaryJobWithItsBoundary(t *testing.T) {
 				FireAt: instant(time.Duration(i+1) * 10 * time.Second), Stamps: core.PlainStamps,
 				EnqueuedAt: instant(25 * time.Second), RunAt: instant(25 * time.Second),
 				ExpiresAt: instant(time.Hour + 25*time.Second), Priority: 4, State: store.Pending,
-				Deadline: store.None, DiedAt: store.None,
+				Deadline: store.None, Since: store.None,
 			}, job, "ready at the tick's now, not at the boundary")
 		}
 		for _, boundary := range seconds(10, 20) {

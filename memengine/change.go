@@ -64,6 +64,9 @@ func (p *putSchedule) after() store.Schedule {
 func moved(row *store.Schedule, m *store.Move) {
 	row.Rev++
 	row.Cursor, row.DueAt, row.SetAt, row.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
+	if m.Ends {
+		row.Paused = store.PausedByRunOnce
+	}
 }
 
 type turnedJob struct {

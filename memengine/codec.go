@@ -31,7 +31,7 @@ func appendString[T string | []byte](b []byte, s T) []byte {
 
 func appendStamps(b []byte, s store.Stamps) []byte {
 	b = appendInt(b, s.VisibilityMS)
-	b = appendInt(b, s.BaseBackoffMS)
+	b = appendInt(b, int64(s.BaseBackoffMS))
 	return appendInt(b, int64(s.MaxAttempts))
 }
 
@@ -59,6 +59,15 @@ func appendSchedule(b []byte, s *store.Schedule) []byte {
 		b = appendInstant(b, h.Since)
 		b = appendInt(b, int64(h.Times))
 	}
+	b = append(b, byte(s.Overlap), s.Breaker, s.Failures)
+	b = appendBool(b, s.RunOnce)
+	b = appendBool(b, s.Rare != nil)
+	if r := s.Rare; r != nil {
+		b = appendUint(b, uint64(r.Hours.Start))
+		b = appendUint(b, uint64(r.Hours.End))
+		b = appendString(b, r.Hours.Zone)
+		b = appendInt(b, r.TimeoutMS)
+	}
 	return b
 }
 
@@ -80,7 +89,10 @@ func appendJob(b []byte, j *store.Job) []byte {
 	b = appendString(b, j.Worker)
 	b = appendInstant(b, j.Deadline)
 	b = appendString(b, j.LastError)
-	return appendInstant(b, j.DiedAt)
+	b = appendInstant(b, j.Since)
+	b = appendUint(b, uint64(j.Origin))
+	b = appendInt(b, j.TimeoutMS)
+	return appendBool(b, j.Alone)
 }
 
 // appendQueue writes the counters of what happened; how many jobs are in which
@@ -130,6 +142,8 @@ type decoder struct {
 	err  *SnapshotError
 	base int64 // the offset of b[0] in what is reported
 	log  bool
+
+	version byte // of the encoding
 }
 
 // fail notes that the bytes from at on are not what they have to be.
@@ -224,6 +238,26 @@ func (d *decoder) int32() int32 {
 	return int32(v)
 }
 
+func (d *decoder) int16() int16 {
+	at := d.at
+	v := d.int()
+	if v != int64(int16(v)) {
+		d.fail(at, "number out of range")
+		return 0
+	}
+	return int16(v)
+}
+
+func (d *decoder) uint16() uint16 {
+	at := d.at
+	v := d.uint()
+	if v != uint64(uint16(v)) {
+		d.fail(at, "number out of range")
+		return 0
+	}
+	return uint16(v)
+}
+
 func (d *decoder) raw() []byte {
 	at := d.at
 	n := d.uint()
@@ -246,7 +280,7 @@ func (d *decoder) bytes() []byte {
 }
 
 func (d *decoder) stamps() store.Stamps {
-	return store.Stamps{VisibilityMS: d.int(), BaseBackoffMS: d.int(), MaxAttempts: d.int32()}
+	return store.Stamps{VisibilityMS: d.int(), BaseBackoffMS: d.int32(), MaxAttempts: d.int32()}
 }
 
 func (d *decoder) schedule() store.Schedule {
@@ -264,17 +298,28 @@ func (d *decoder) schedule() store.Schedule {
 		Cursor:    d.instant(),
 		DueAt:     d.instant(),
 		SetAt:     d.instant(),
-		Priority:  d.int32(),
+		Priority:  d.int16(),
 		Paused:    store.Pause(d.byte()),
 	}
 	if d.bool() {
 		s.Hold = &store.Hold{Reason: d.string(), Since: d.instant(), Times: d.int32()}
 	}
+	if d.version < 2 {
+		return s
+	}
+	s.Overlap, s.Breaker, s.Failures = store.Overlap(d.byte()), d.byte(), d.byte()
+	s.RunOnce = d.bool()
+	if d.bool() {
+		s.Rare = &store.Rare{
+			Hours:     store.Hours{Start: d.uint16(), End: d.uint16(), Zone: d.string()},
+			TimeoutMS: d.int(),
+		}
+	}
 	return s
 }
 
 func (d *decoder) job() store.Job {
-	return store.Job{
+	j := store.Job{
 		ID:         store.JobID(d.id()),
 		Queue:      d.string(),
 		Payload:    d.bytes(),
@@ -286,14 +331,22 @@ func (d *decoder) job() store.Job {
 		EnqueuedAt: d.instant(),
 		RunAt:      d.instant(),
 		ExpiresAt:  d.instant(),
-		Priority:   d.int32(),
+		Priority:   d.int16(),
 		Attempts:   d.int32(),
 		State:      store.State(d.byte()),
 		Worker:     d.string(),
 		Deadline:   d.instant(),
 		LastError:  d.string(),
-		DiedAt:     d.instant(),
+		Since:      d.instant(),
 	}
+	if d.version < 2 {
+		if j.State == store.Claimed && j.Deadline != store.None { // was not kept: what it was without a heartbeat
+			j.Since = j.Deadline.Add(-j.Stamps.VisibilityMS)
+		}
+		return j
+	}
+	j.Origin, j.TimeoutMS, j.Alone = store.JobID(d.count()), d.int(), d.bool()
+	return j
 }
 
 func (d *decoder) queue() store.Queue {
@@ -360,6 +413,14 @@ func invalidSchedule(s *store.Schedule) string {
 		return "set-at"
 	case s.Paused > store.PausedByRunOnce:
 		return "pause"
+	case s.Overlap > store.BufferOne:
+		return "overlap"
+	case s.Failures > s.Breaker:
+		return "failures"
+	case s.Rare != nil && (s.Rare.Hours.Start >= 1440 || s.Rare.Hours.End >= 1440 || !utf8.ValidString(s.Rare.Hours.Zone)):
+		return "hours"
+	case s.Rare != nil && s.Rare.TimeoutMS < 0:
+		return "timeout"
 	default:
 		return ""
 	}
@@ -367,9 +428,9 @@ func invalidSchedule(s *store.Schedule) string {
 
 // invalidJob says which rule of its own the row breaks, or "".
 func invalidJob(j *store.Job) string {
-	dead := j.State == store.Dead
+	pending := j.State == store.Pending
 	switch {
-	case !live(j.State) && !dead:
+	case !live(j.State) && j.State != store.Dead:
 		return "state"
 	case !validName(j.Queue):
 		return "queue"
@@ -387,8 +448,10 @@ func invalidJob(j *store.Job) string {
 		return "expiry"
 	case !j.Deadline.Valid() && (j.State == store.Claimed || j.Deadline != store.None):
 		return "deadline"
-	case dead != j.DiedAt.Valid() || !dead && j.DiedAt != store.None:
-		return "died-at"
+	case pending == j.Since.Valid() || pending && j.Since != store.None:
+		return "since"
+	case j.TimeoutMS < 0:
+		return "timeout"
 	default:
 		return ""
 	}

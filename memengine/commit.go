@@ -217,6 +217,10 @@ func (w *batchWrite) insert(i int) store.Why {
 	j.Payload = payload(in.Payload)
 	j.Key = in.Key
 	j.FireAt = store.None
+	if f := in.From; f != nil {
+		j.Schedule, j.ScheduleID, j.FireAt, j.Origin = f.Schedule, f.ScheduleID, f.FireAt, f.Origin
+		j.TimeoutMS, j.Alone = f.TimeoutMS, f.Alone
+	}
 	j.Stamps = in.Stamps
 	j.EnqueuedAt = c.now
 	if j.RunAt = c.now.Add(in.DelayMS); in.RunAt != store.None {
@@ -225,7 +229,7 @@ func (w *batchWrite) insert(i int) store.Why {
 	j.ExpiresAt = expiry(j.RunAt, in.ExpiresMS)
 	j.Priority = in.Priority
 	j.State = store.Pending
-	j.Deadline, j.DiedAt = store.None, store.None
+	j.Deadline, j.Since = store.None, store.None
 	c.bear(j)
 	n.Enqueued++
 	if j.Key != "" {

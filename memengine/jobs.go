@@ -153,6 +153,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		next.Attempts++
 		next.Worker = worker
 		next.Deadline = now.Add(j.Stamps.VisibilityMS)
+		next.Since = now
 		c.turn(j, *next)
 	}
 	if n > 0 {
@@ -167,7 +168,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 // kill stages the job's move to dead.
 func (c *changes) kill(j *job, next store.Job) {
 	next.State = store.Dead
-	next.DiedAt = c.now
+	next.Since = c.now
 	c.turn(j, next)
 	c.counters(j.q).Died++
 }
@@ -207,7 +208,7 @@ func (c *changes) settle(j *job, t *store.Settle) {
 	n := c.counters(j.q)
 	switch t.To {
 	case store.Pending:
-		next.State = store.Pending
+		next.State, next.Since = store.Pending, store.None
 		next.RunAt = c.now.Add(t.DelayMS)
 		next.LastError = t.Error
 		c.turn(j, next)

@@ -3,8 +3,9 @@ package memengine
 import "github.com/tickonce/tickonce/store"
 
 // A record is what one call changed: a version, the sequences, the operation
-// and its now, and the changed rows, each behind a tag.
-const recordVersion = 1
+// and its now, and the changed rows, each behind a tag. Its version is that of
+// the rows' encoding, as in a snapshot.
+const recordVersion = 2
 
 const (
 	tagPutSchedule = iota + 1
@@ -63,7 +64,7 @@ func (s *Store) replay(payload []byte, offset int64) (bool, *SnapshotError) {
 	d := &decoder{b: payload, base: offset, log: true}
 	if v := d.byte(); v > recordVersion {
 		return false, &SnapshotError{Journal: true, Offset: offset, Newer: true, Reason: "record of a newer version"}
-	} else if v != recordVersion {
+	} else if d.version = v; v == 0 {
 		d.fail(0, "unknown version")
 	}
 	last := d.sequences()

@@ -98,8 +98,15 @@ func (s *Store) stageFire(c *changes, row *schedule, boundary, ready store.Insta
 	j.Stamps = row.Stamps
 	j.EnqueuedAt, j.RunAt, j.ExpiresAt = c.now, ready, expiry(ready, row.ExpiresMS)
 	j.Priority = row.Priority
+	j.Alone = row.Overlap != store.Allow
+	if row.RunOnce {
+		j.Stamps.MaxAttempts = 1
+	}
+	if row.Rare != nil {
+		j.TimeoutMS = row.Rare.TimeoutMS
+	}
 	j.State = store.Pending
-	j.Deadline, j.DiedAt = store.None, store.None
+	j.Deadline, j.Since = store.None, store.None
 	c.born = append(c.born, j)
 	return j.ID
 }

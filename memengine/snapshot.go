@@ -13,7 +13,7 @@ import (
 // and the checksum of all that.
 const (
 	magic           = "tickonce"
-	snapshotVersion = 1
+	snapshotVersion = 2 // 1 had neither overlap, breaker, run-once, hours, timeouts nor deliveries
 	checksumSize    = 4
 )
 
@@ -126,7 +126,7 @@ func (s *Store) load(b []byte, r *Recovery) *SnapshotError {
 	d := &decoder{b: b[:body], at: len(magic)}
 	if v := d.byte(); v > snapshotVersion {
 		return &SnapshotError{Newer: true, Offset: int64(len(magic)), Reason: "version " + strconv.Itoa(int(v))}
-	} else if v != snapshotVersion {
+	} else if d.version = v; v == 0 {
 		d.fail(len(magic), "unknown version")
 	}
 	now := s.now()
@@ -218,9 +218,9 @@ func (s *Store) loadJob(d *decoder, now store.Instant, r *Recovery) {
 			q.Died++
 		}
 		// An earlier restore may have buried it, for the first of its faults.
-		buried := row.State == store.Dead && row.DiedAt.Valid() && strings.HasPrefix(row.LastError, invalidRow)
+		buried := row.State == store.Dead && row.Since.Valid() && strings.HasPrefix(row.LastError, invalidRow)
 		if !buried {
-			row.State, row.LastError, row.DiedAt = store.Dead, invalidRow+rule, now
+			row.State, row.LastError, row.Since = store.Dead, invalidRow+rule, now
 		}
 	}
 	j := s.newJob(q)

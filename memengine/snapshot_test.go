@@ -93,7 +93,7 @@ func TestD1ANewerSnapshotIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &newer)
 	require.True(t, newer.Newer)
 	require.ErrorIs(t, err, tickonce.ErrSnapshot)
-	require.EqualError(t, err, "snapshot is newer than this version: at byte 8: version 2")
+	require.EqualError(t, err, "snapshot is newer than this version: at byte 8: version 3")
 }
 
 // sealed answers a snapshot of these rows, right or wrong.
@@ -116,7 +116,7 @@ func goodSchedule() store.Schedule {
 func goodJob() store.Job {
 	return store.Job{
 		ID: 1, Queue: "q", Stamps: stamps, State: store.Pending,
-		FireAt: store.None, ExpiresAt: store.None, Deadline: store.None, DiedAt: store.None,
+		FireAt: store.None, ExpiresAt: store.None, Deadline: store.None, Since: store.None,
 	}
 }
 
@@ -173,9 +173,9 @@ func TestD1ARowThatBreaksItsOwnRuleIsLoaded(t *testing.T) {
 		{"enqueued-at", func(j *store.Job) { j.EnqueuedAt = store.None }},
 		{"run-at", func(j *store.Job) { j.RunAt = store.None }},
 		{"expiry", func(j *store.Job) { j.ExpiresAt = store.MinInstant - 1 }},
-		{"deadline", func(j *store.Job) { j.State, j.Attempts = store.Claimed, 1 }},
-		{"died-at", func(j *store.Job) { j.State = store.Dead }},
-		{"died-at", func(j *store.Job) { j.DiedAt = 5 }},
+		{"deadline", func(j *store.Job) { j.State, j.Attempts, j.Since = store.Claimed, 1, 5 }},
+		{"since", func(j *store.Job) { j.State = store.Dead }},
+		{"since", func(j *store.Job) { j.Since = 5 }},
 		{"state", func(j *store.Job) { j.State, j.Deadline = 0, store.MaxInstant+1 }},
 	} {
 		j := goodJob()
@@ -187,7 +187,7 @@ func TestD1ARowThatBreaksItsOwnRuleIsLoaded(t *testing.T) {
 		got := s.jobs.find(1).Job
 		require.Equal(t, "invalid row: "+tc.rule, got.LastError)
 		require.Equal(t, store.Dead, got.State)
-		require.Equal(t, store.Instant(77), got.DiedAt)
+		require.Equal(t, store.Instant(77), got.Since)
 		checkIndexes(t, s, c.now)
 
 		b := snapshot(t, s)

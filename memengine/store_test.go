@@ -108,7 +108,7 @@ func (w *workload) plan() func() error {
 		for range 1 + rng.IntN(6) {
 			in := store.Insert{
 				Queue: w.name("q", 3), Stamps: stamps, RunAt: store.None,
-				DelayMS: int64(rng.IntN(2) * rng.IntN(90)), Priority: int32(rng.IntN(3)), ExpiresMS: int64(rng.IntN(2) * rng.IntN(300)),
+				DelayMS: int64(rng.IntN(2) * rng.IntN(90)), Priority: int16(rng.IntN(3)), ExpiresMS: int64(rng.IntN(2) * rng.IntN(300)),
 			}
 			if rng.IntN(3) == 0 {
 				in.Key = w.name("k", 5)

@@ -75,7 +75,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		again, err := e.Snapshot()
 		require.NoError(t, err)
-		if recovery.Invalid == 0 {
+		if recovery.Invalid == 0 && snapshot[len("tickonce")] == again[len("tickonce")] { // one version
 			require.Equal(t, snapshot, again)
 		}
 		drive(t, e)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
 )
 
 // Headline says in a sentence or two what matters most.
@@ -138,7 +138,7 @@ func (s *Scenario) why(of *Schedule, fate Fate, byClock bool, reason string) Not
 		}
 		return Note{"D4", "the restart began from an older state, which did not know that these had fired"}
 	case Skipped:
-		if reason == core.SkipPause.String() {
+		if reason == store.SkipPause.String() {
 			return Note{"S7", "the schedule was paused; what was missed meanwhile is dropped when it is resumed"}
 		}
 		return whySkipped(reason, of.CatchUp, of.window(s))

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tickonce/tickonce"
-	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/memengine"
+	"github.com/tickonce/tickonce/store"
 )
 
 // MaxRunOn is how many boundaries [Explain] runs on for after the outage.
@@ -262,7 +262,7 @@ func whyCaughtUp(policy CatchUp, window time.Duration) Note {
 
 // whySkipped says by which rule what was missed is dropped.
 func whySkipped(reason string, policy CatchUp, window time.Duration) Note {
-	if reason == core.SkipCap.String() {
+	if reason == store.SkipCap.String() {
 		return Note{"T6", "more than 64 were missed: those after the oldest 64 are dropped for good, and the schedule goes on at its next boundary"}
 	}
 	return whyPolicy(policy, window)

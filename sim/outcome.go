@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tickonce/tickonce/internal/core"
+	"github.com/tickonce/tickonce/store"
 )
 
 // Outcome is the result as a text to record in a scenario file, below the line
@@ -97,4 +97,4 @@ func counts(tallies ...tally) (words []string) {
 }
 
 // reasonWords are the reasons for a skip.
-var reasonWords = []string{core.SkipPause.String(), core.SkipPolicy.String(), core.SkipCap.String()}
+var reasonWords = []string{store.SkipPause.String(), store.SkipPolicy.String(), store.SkipCap.String()}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tickonce/tickonce"
-	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -36,9 +35,9 @@ func (t *truth) checkReport(report *tickonce.Report) {
 		for _, skip := range told.Skips {
 			span := skip.Last.UnixMilli() - skip.First.UnixMilli() // which a time.Duration may be too short for
 			switch skip.Reason {
-			case core.SkipPolicy.String():
+			case store.SkipPolicy.String():
 				reported.policySkips += skip.Count
-			case core.SkipCap.String():
+			case store.SkipCap.String():
 				reported.capSkips += skip.Count
 			}
 			if skip.Count != span/p.schedule.interval+1 || skip.Last.UnixMilli() >= int64(p.cursor) {

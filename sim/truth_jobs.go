@@ -63,7 +63,7 @@ type trueJob struct {
 	boundary store.Instant
 	payload  []byte
 	key      string // "" without one (QU12)
-	priority int32
+	priority int16
 	stamps   store.Stamps
 	runAt    store.Instant
 	expires  store.Instant
@@ -445,7 +445,7 @@ func (t *truth) checkEnding(j *trueJob, s *store.Settle) {
 		if right = s.Error == string(t.w.intent.reason); j.attempts >= j.stamps.MaxAttempts {
 			right = right && s.To == store.Dead
 		} else {
-			most := backoffMS(j.stamps.BaseBackoffMS, j.attempts)
+			most := backoffMS(int64(j.stamps.BaseBackoffMS), j.attempts)
 			right = right && s.To == store.Pending && most/2 <= s.DelayMS && s.DelayMS <= most
 		}
 	}

@@ -252,13 +252,13 @@ func asWanted(row *store.Schedule, as *Schedule) bool {
 		stamps.VisibilityMS = as.Visibility.Milliseconds()
 	}
 	if as.BaseBackoff > 0 {
-		stamps.BaseBackoffMS = as.BaseBackoff.Milliseconds()
+		stamps.BaseBackoffMS = int32(as.BaseBackoff.Milliseconds())
 	}
 	if as.MaxAttempts > 0 {
 		stamps.MaxAttempts = int32(as.MaxAttempts)
 	}
 	return row.Spec == as.Spec && row.Queue == as.Queue && bytes.Equal(row.Payload, as.Payload) && row.Stamps == stamps &&
-		row.Priority == int32(as.Priority) && row.ExpiresMS == as.Expires.Milliseconds()
+		row.Priority == as.Priority && row.ExpiresMS == as.Expires.Milliseconds()
 }
 
 // paused checks a pause: nothing but that changes (S7).

@@ -34,6 +34,8 @@ type Put struct {
 	// id of the store's and rev 1 in the place of the guard's. Its Rev is not
 	// read.
 	Row Schedule
+
+	Skips []Skip // of boundaries that this write passes over, for the history
 }
 
 // JobRef names a job and the queue it must be in.
@@ -106,6 +108,6 @@ func Requeued(j Job, id JobID, now Instant) Job {
 	j.Attempts = 0
 	j.State = Pending
 	j.Worker, j.Deadline = "", None
-	j.DiedAt = None
+	j.Since = None
 	return j
 }

@@ -34,22 +34,29 @@ type Job struct {
 	Schedule   string     // the name of the schedule that fired it, or ""
 	ScheduleID ScheduleID // and its incarnation, or 0
 	FireAt     Instant    // the boundary, or None
+	Origin     JobID      // of a delivery: the job whose result it delivers, of which it has the three above; or 0
 
 	Stamps     Stamps
+	TimeoutMS  int64   // how long a run may take from its claim (X5); 0: as its worker says
 	EnqueuedAt Instant // the store's now at the insert
 	RunAt      Instant // not claimable before
 	ExpiresAt  Instant // not claimable at or after; None: never expires
 
-	Priority int32
-	Attempts int32 // claims so far; with the id, the token of the latest one
+	Priority int16
 	State    State
+	Alone    bool  // not handed out while another job of its schedule's name is claimed (X9)
+	Attempts int32 // claims so far; with the id, the token of the latest one
 
 	Worker   string  // of the latest claim
 	Deadline Instant // the latest claim holds while now ≤ Deadline; None if never claimed
 
 	LastError string
-	DiedAt    Instant // None unless dead
+	Since     Instant // when it was claimed, or died; None while pending
 }
+
+// Counts reports whether the job is one of its schedule's own, for the overlap,
+// the breaker and the history: not a delivery.
+func (j *Job) Counts() bool { return j.Schedule != "" && j.Origin == 0 }
 
 // ReadyAt is the instant from which the job may be handed out, if it is not
 // doomed by then: a pending job from its run-at on, a claimed one when its
@@ -115,7 +122,9 @@ type Insert struct {
 	Payload  []byte
 	Key      string // "": none
 	Stamps   Stamps
-	Priority int32
+	Priority int16
+
+	From *Source // of a job that is fired by hand, and of a delivery; else nil
 
 	// The job is ready from max(RunAt, now) on or, where RunAt is None, from
 	// now + DelayMS on. It expires ExpiresMS after that; 0: never.
@@ -124,13 +133,48 @@ type Insert struct {
 	ExpiresMS int64
 }
 
+// Source is what a job of a schedule has beside that of any other; see [Job].
+type Source struct {
+	Schedule   string
+	ScheduleID ScheduleID
+	FireAt     Instant // None, or a delivery's
+	Origin     JobID   // 0, or a delivery's
+	TimeoutMS  int64
+	Alone      bool
+}
+
 // Settle ends one claim. Its guard is [Job.Holds].
 type Settle struct {
 	Job     JobID
 	Attempt int32
-	To      State  // Done, Pending or Dead
-	DelayMS int64  // Pending: ready again this long after now
-	Error   string // Pending and Dead: the job's last error
+	To      State     // Done, Pending or Dead
+	Ended   Execution // of the run
+	DelayMS int64     // Pending: ready again this long after now
+	Error   string    // Pending and Dead: the job's last error
+
+	Tripped bool // set by the store: it opened the breaker of the job's schedule (X4)
+}
+
+// Execution is how a run of a job ended (X1).
+type Execution uint8
+
+// How a run ends.
+const (
+	OK        Execution = iota + 1
+	Failed              // with an error
+	TimedOut            // at its deadline (X5)
+	Panicked            // or ended its goroutine
+	Cancelled           // by the stop of its worker, or with its job (QU7)
+	Lost                // its claim lapsed
+)
+
+var executions = [...]string{"", "ok", "failed", "timed_out", "panicked", "cancelled", "lost"}
+
+func (x Execution) String() string {
+	if int(x) < len(executions) {
+		return executions[x]
+	}
+	return ""
 }
 
 // Extend renews one claim: its deadline becomes now + ForMS (QU8). Its guard
@@ -146,6 +190,10 @@ type Claim struct {
 	N      int     // rows written to dst
 	Buried int     // doomed jobs moved to dead, at most [MaxBuried]
 	Now    Instant // the store's reading
+
+	// Tripped are the names of the schedules whose breakers the burials of
+	// exhausted jobs opened (X4).
+	Tripped []string
 }
 
 // Filter chooses jobs of one queue.
@@ -176,7 +224,8 @@ type Queue struct {
 
 	// NextClaimAt is the least instant at which a claim would hand out a job
 	// of the queue, or bury one: the least ReadyAt and DoomedAt of its pending
-	// and claimed jobs; None without any. So a waiter that sleeps until it is
+	// and claimed jobs, but no ReadyAt of a job that waits to be Alone (X9);
+	// None without any. So a waiter that sleeps until it is
 	// never parked past a claimable job (QU10), and no job waits for ever for
 	// its burial; the instant may lie in the past.
 	NextClaimAt Instant

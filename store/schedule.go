@@ -27,15 +27,84 @@ type Schedule struct {
 	DueAt  Instant // when to look: the cursor, the end of a hold, None while paused
 	SetAt  Instant // the store's now when the cursor was set (T11)
 
-	Priority int32
+	Live Live // as the store counts them at a read; not read in a [Put]
+
+	Priority int16
 	Paused   Pause
+	Overlap  Overlap
+	RunOnce  bool  // its first fire pauses it for good (X8)
+	Breaker  uint8 // how many jobs in a row have to fail to pause it (X4); 0: none
+	Failures uint8 // how many have; at most Breaker
+	Rare     *Rare // what few schedules have, or nil
 	Hold     *Hold // why the row is quarantined, or nil
+}
+
+// Live counts the jobs of a schedule's name, of all its incarnations and in all
+// queues, but for deliveries (X9).
+type Live struct {
+	Pending, Claimed int32
+}
+
+// Overlap says whether a schedule fires while jobs of it are live (X9).
+type Overlap uint8
+
+// The policies of overlap.
+const (
+	Allow     Overlap = iota // it does
+	SkipLive                 // not while one is pending or claimed
+	BufferOne                // not while one is pending
+)
+
+// Blocked reports whether the policy keeps a schedule from firing while so many
+// of its jobs are live.
+func (o Overlap) Blocked(live Live) bool {
+	switch o {
+	case Allow:
+		return false
+	case BufferOne:
+		return live.Pending > 0
+	default:
+		return live.Pending > 0 || live.Claimed > 0
+	}
+}
+
+// Rare is what few schedules have. It is immutable.
+type Rare struct {
+	Hours     Hours // a zero one: always
+	TimeoutMS int64 // the timeout that is stamped onto its jobs (X5); 0: none
+}
+
+// Hours are active hours: the minutes [Start, End) of the day in a zone, over
+// midnight where End is less; with End equal to Start, always (X10).
+type Hours struct {
+	Start, End uint16 // 0…1439
+	Zone       string // of the IANA time zone database; "": UTC
+}
+
+// Ended counts the end of one of the schedule's jobs (X4): done, or failed,
+// that is dead by its handler's word or its attempts exhausted, but not
+// expired. At the Breaker's count an active schedule is paused, and tripped is
+// true. It reports whether the row changed, which is a write like any other.
+func (s *Schedule) Ended(failed bool) (changed, tripped bool) {
+	switch {
+	case !failed:
+		changed = s.Failures > 0
+		s.Failures = 0
+	case s.Failures < s.Breaker:
+		s.Failures++
+		changed = true
+		if s.Failures == s.Breaker && s.Paused == Active {
+			s.Paused, s.DueAt = PausedByBreaker, None
+			tripped = true
+		}
+	}
+	return changed, tripped
 }
 
 // Stamps are copied onto a job when it is inserted and frozen there.
 type Stamps struct {
 	VisibilityMS  int64 // how long a claim lasts without a heartbeat
-	BaseBackoffMS int64 // the retry curve's base
+	BaseBackoffMS int32 // the retry curve's base
 	MaxAttempts   int32
 }
 
@@ -78,6 +147,7 @@ type Tick struct {
 	Now   Instant // the reading the plan rests on: fired jobs are ready from it on (T2)
 	Moves []Move  // at most one for a schedule
 	Fires []Fire  // in (boundary, name) order, the order of the inserted jobs' ids (T10)
+	Skips []Skip  // of the moves, in their order, at most two for each
 }
 
 // Move is what was decided for one row.
@@ -88,7 +158,9 @@ type Move struct {
 	DueAt  Instant
 	SetAt  Instant
 	Hold   *Hold
+	Live   Live  // the guard of a row whose Overlap is not [Allow]
 	Fires  int32 // how many of the tick's fires belong to this move
+	Ends   bool  // a run-once had its turn: the row is paused for good (X8)
 
 	Outcome Outcome // set by [Store.Advance]
 }
@@ -106,7 +178,8 @@ type Outcome uint8
 
 // The outcomes of a move.
 const (
-	// Stale: no row with this id and rev; nothing of the move was written.
+	// Stale: no row with this id, rev and, where it matters, live jobs;
+	// nothing of the move was written.
 	Stale Outcome = iota
 	// Moved: the row was written and its jobs inserted.
 	Moved
@@ -114,3 +187,36 @@ const (
 	// written.
 	Full
 )
+
+// Skip is a range of boundaries that will not fire, for one reason: First,
+// Last, and those between them at equal distances.
+type Skip struct {
+	Move        int32 // of a tick's: index into Tick.Moves
+	Reason      SkipReason
+	First, Last Instant
+	Count       int64
+}
+
+// SkipReason says why boundaries do not fire.
+type SkipReason uint8
+
+// The reasons. A boundary has the first of those from SkipPause to SkipCap that
+// holds (T14).
+const (
+	SkipPause   SkipReason = iota + 1 // dropped by a resume (S7)
+	SkipHours                         // outside the active hours (X10)
+	SkipPolicy                        // older than the window, or more than the policy's count
+	SkipOverlap                       // a job of the schedule was live (X9)
+	SkipCap                           // more than 64
+	SkipMissed                        // due when its grid ended, or a run-once's that came too late (X8, X12)
+	SkipBefore                        // of the grid, but before the schedule was on it: never due
+)
+
+var skipReasons = [...]string{"", "pause", "hours", "policy", "overlap", "cap", "missed", "before"}
+
+func (r SkipReason) String() string {
+	if int(r) < len(skipReasons) {
+		return skipReasons[r]
+	}
+	return ""
+}

@@ -24,27 +24,34 @@ type Store interface {
 	// is held with this owner and term (L6); otherwise it writes nothing and
 	// answers held = false.
 	//
-	// Moves are judged one by one, in their order: one whose row is gone or
-	// has another rev is Stale; one whose queue has no room for its fires,
-	// counting those of the moves before it, is Full; both leave their row as
-	// it is. Every other move writes cursor, due-at, set-at and hold, raises
-	// the rev, and inserts one pending job for each of its fires, which takes
-	// queue, payload, stamps, priority and expiry from the row. The jobs of
-	// all moves are inserted in the order of t.Fires, with RunAt t.Now.
-	// Advance sets Outcome in every move and Job in every fire.
+	// Moves are judged one by one, in their order: one whose row is gone, has
+	// another rev or, with an Overlap that is not [Allow], other live jobs, is
+	// Stale; one whose queue has no room for its fires, counting those of the
+	// moves before it, is Full; both leave their row as it is. Every other
+	// move writes cursor, due-at, set-at, hold and its end, raises the rev, and
+	// inserts one pending job for each of its fires, which takes queue,
+	// payload, stamps, timeout, priority and expiry from the row, is alone
+	// unless the row's overlap is [Allow], and has one attempt if the row is
+	// run-once (X8). The jobs of all moves are inserted in the order of
+	// t.Fires, with RunAt t.Now. Advance sets Outcome in every move and Job in
+	// every fire.
 	Advance(ctx context.Context, t *Tick) (held bool, err error)
 
 	// Claim first moves doomed jobs of the queue to dead, at most [MaxBuried]
 	// of them, in (DoomedAt, id) order; then hands out jobs whose ReadyAt has
 	// come and that are not doomed, in (priority descending, run-at, id)
-	// order, as many as dst holds (QU1). Each is written as claimed by the
-	// worker with its visibility's deadline and one attempt more, and
-	// answered as written (QU2). With an empty dst it only buries.
+	// order, as many as dst holds (QU1), but for a job that is Alone while
+	// another job that counts for its schedule's name is claimed, by this call
+	// or before (X9). Each is written as claimed by the worker with its
+	// visibility's deadline and one attempt more, and answered as written
+	// (QU2). With an empty dst it only buries. The burial of an exhausted job
+	// that counts is its failed end, see [Schedule.Ended].
 	Claim(ctx context.Context, queue, worker string, dst []Job) (Claim, error)
 
 	// Settle ends claims one by one and sets out[i] to whether s[i] held its
 	// claim. A job settled to pending keeps its attempts and is ready at
-	// now + DelayMS.
+	// now + DelayMS. The end of a job that counts, done or dead, is told to
+	// the row of its ScheduleID, if there is one, see [Schedule.Ended].
 	Settle(ctx context.Context, s []Settle, out []bool) (now Instant, err error)
 
 	// Extend renews claims one by one and sets out[i] to the new deadline, or

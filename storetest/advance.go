@@ -47,13 +47,13 @@ var advanceScenarios = []scenario{
 				ID: tick.Fires[1].Job, Queue: "other", Payload: []byte("other payload"),
 				Schedule: "expiring", ScheduleID: rows[1].ID, FireAt: start - 3, Stamps: expiring.Stamps,
 				EnqueuedAt: start + 20, RunAt: start, ExpiresAt: start + 50, Priority: -3,
-				State: store.Pending, Deadline: store.None, DiedAt: store.None,
+				State: store.Pending, Deadline: store.None, Since: store.None,
 			},
 			{
 				ID: tick.Fires[0].Job, Queue: "q", Payload: []byte("plain"),
 				Schedule: "plain", ScheduleID: rows[0].ID, FireAt: start - 5, Stamps: stamps,
 				EnqueuedAt: start + 20, RunAt: start, ExpiresAt: store.None,
-				State: store.Pending, Deadline: store.None, DiedAt: store.None,
+				State: store.Pending, Deadline: store.None, Since: store.None,
 			},
 		})
 		same(r, "queue", r.queue(), store.Queue{Name: "q", Pending: 1, Enqueued: 1, NextClaimAt: start})

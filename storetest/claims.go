@@ -4,7 +4,7 @@ import "github.com/tickonce/tickonce/store"
 
 var claimScenarios = []scenario{
 	{name: "QU1 by priority descending, run-at, id; lapsed claims among the rest", run: func(r *rig) {
-		in := func(priority int32, runAt store.Instant) store.Insert {
+		in := func(priority int16, runAt store.Instant) store.Insert {
 			i := plain()
 			i.Priority, i.RunAt = priority, runAt
 			return i
@@ -45,7 +45,7 @@ var claimScenarios = []scenario{
 			worker := []string{"w1", "w2", "w2"}[attempt]
 			jobs, c := r.claimAll("q", worker, make([]store.Job, 2))
 			same(r, "answer", c, store.Claim{N: 1, Now: r.now()})
-			want.State, want.Worker, want.Deadline, want.Attempts = store.Claimed, worker, r.now()+100, attempt+1
+			want.State, want.Since, want.Worker, want.Deadline, want.Attempts = store.Claimed, r.now(), worker, r.now()+100, attempt+1
 			same(r, "handed out", jobs, []store.Job{want})
 			same(r, "read", r.job(id), want)
 		}
@@ -247,7 +247,7 @@ var buryScenarios = []scenario{
 		r.at(want.Deadline + 1)
 		_, c = r.claimAll("q", "w", make([]store.Job, 1))
 		same(r, "past the deadline", c, store.Claim{Buried: 1, Now: r.now()})
-		want.State, want.LastError, want.DiedAt = store.Dead, store.ErrorExhausted, r.now()
+		want.State, want.LastError, want.Since = store.Dead, store.ErrorExhausted, r.now()
 		same(r, "row: it keeps attempts, worker and deadline (QU11)", r.job(id), want)
 		same(r, "queue", r.queue(), store.Queue{Name: "q", Dead: 1, Enqueued: 1, Claims: 3, Died: 1, NextClaimAt: store.None})
 	}},
@@ -278,7 +278,7 @@ var buryScenarios = []scenario{
 		same(r, "at the expiry", c, store.Claim{Buried: 1, Now: r.now()})
 		j := r.job(ids[1])
 		same(r, "last error", j.LastError, store.ErrorExpired)
-		same(r, "died", j.DiedAt, start+10)
+		same(r, "died", j.Since, start+10)
 		same(r, "deadline", j.Deadline, store.None)
 	}},
 	{name: "QU9 a job that expires before it is ready dies unready", run: func(r *rig) {

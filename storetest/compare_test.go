@@ -186,9 +186,9 @@ func TestDiceAreSplitmix64(t *testing.T) {
 // Rows that break invariant 4, one by one.
 func TestInvariant4IsChecked(t *testing.T) {
 	good := func() rows {
-		pending := store.Job{ID: 1, Queue: "q", State: store.Pending, Stamps: stamps, RunAt: start, ExpiresAt: store.None, Deadline: store.None, DiedAt: store.None, Key: "k"}
+		pending := store.Job{ID: 1, Queue: "q", State: store.Pending, Stamps: stamps, RunAt: start, ExpiresAt: store.None, Deadline: store.None, Since: store.None, Key: "k"}
 		dead := pending
-		dead.ID, dead.State, dead.DiedAt = 2, store.Dead, start
+		dead.ID, dead.State, dead.Since = 2, store.Dead, start
 		return rows{
 			Schedules: []store.Schedule{{Name: "a"}, {Name: "b"}},
 			Queues:    []store.Queue{{Name: "q", Pending: 1, Dead: 1, Enqueued: 3, Done: 1, NextClaimAt: start}},
@@ -204,10 +204,10 @@ func TestInvariant4IsChecked(t *testing.T) {
 		"NextClaimAt early":         func(all *rows) { all.Queues[0].NextClaimAt-- },
 		"jobs out of order":         func(all *rows) { all.Jobs[0].ID = 3 },
 		"too many attempts":         func(all *rows) { all.Jobs[1].Attempts = 4 },
-		"dead without an instant":   func(all *rows) { all.Jobs[1].DiedAt = store.None },
+		"dead without an instant":   func(all *rows) { all.Jobs[1].Since = store.None },
 		"done, but kept":            func(all *rows) { all.Jobs[0].State = store.Done },
 		"a job of another queue":    func(all *rows) { all.Jobs[1].Queue = "r" },
-		"two live jobs with a key":  func(all *rows) { all.Jobs[1].State, all.Jobs[1].DiedAt = store.Claimed, store.None },
+		"two live jobs with a key":  func(all *rows) { all.Jobs[1].State, all.Jobs[1].Since = store.Claimed, 0 },
 		"schedules out of order":    func(all *rows) { slices.Reverse(all.Schedules) },
 		"one schedule twice":        func(all *rows) { all.Schedules[1].Name = "a" },
 		"one queue twice":           func(all *rows) { all.Queues = append(all.Queues, all.Queues[0]) },

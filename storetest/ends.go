@@ -51,12 +51,12 @@ var ends = []end{
 			Stamps:    store.Stamps{VisibilityMS: 1, BaseBackoffMS: 1, MaxAttempts: 1},
 			ExpiresMS: 1, CatchUp: store.CatchUp{Max: 1},
 			Anchor: store.MinInstant, Cursor: store.MinInstant, DueAt: store.MinInstant, SetAt: store.MinInstant,
-			Priority: math.MinInt32, Hold: &store.Hold{Reason: "!", Since: store.MinInstant, Times: 1},
+			Priority: math.MinInt16, Hold: &store.Hold{Reason: "!", Since: store.MinInstant, Times: 1},
 		},
 		insert: store.Insert{
 			Queue: "!", Payload: []byte{0}, Key: "!",
 			Stamps:   store.Stamps{VisibilityMS: 1, BaseBackoffMS: 1, MaxAttempts: 1},
-			Priority: math.MinInt32, RunAt: store.MinInstant, ExpiresMS: 1,
+			Priority: math.MinInt16, RunAt: store.MinInstant, ExpiresMS: 1,
 		},
 		worker: "!", text: "!",
 	},
@@ -65,16 +65,16 @@ var ends = []end{
 		instant: store.MaxInstant,
 		schedule: store.Schedule{
 			Name: full(fullName, "s"), Spec: full(fullName, "x"), Queue: full(fullQueue, "q"), Payload: binary(9),
-			Stamps:    store.Stamps{VisibilityMS: math.MaxInt64, BaseBackoffMS: math.MaxInt64, MaxAttempts: math.MaxInt32},
+			Stamps:    store.Stamps{VisibilityMS: math.MaxInt64, BaseBackoffMS: math.MaxInt32, MaxAttempts: math.MaxInt32},
 			ExpiresMS: math.MaxInt64, CatchUp: store.CatchUp{WindowMS: math.MaxInt64, Max: 64, Newest: true},
 			Anchor: store.MaxInstant, Cursor: store.MaxInstant, DueAt: store.MaxInstant, SetAt: store.MaxInstant,
-			Priority: math.MaxInt32, Paused: store.PausedByRunOnce,
+			Priority: math.MaxInt16, Paused: store.PausedByRunOnce,
 			Hold: &store.Hold{Reason: full(fullText, "h"), Since: store.MaxInstant, Times: math.MaxInt32},
 		},
 		insert: store.Insert{
 			Queue: full(fullQueue, "q"), Payload: binary(9), Key: full(fullName, "k"),
-			Stamps:   store.Stamps{VisibilityMS: math.MaxInt64, BaseBackoffMS: math.MaxInt64, MaxAttempts: math.MaxInt32},
-			Priority: math.MaxInt32, RunAt: store.MaxInstant,
+			Stamps:   store.Stamps{VisibilityMS: math.MaxInt64, BaseBackoffMS: math.MaxInt32, MaxAttempts: math.MaxInt32},
+			Priority: math.MaxInt16, RunAt: store.MaxInstant,
 		},
 		worker: full(fullName, "w"), text: full(fullText, "e"), ms: math.MaxInt64,
 	},
@@ -164,12 +164,12 @@ var endScenarios = []scenario{
 			ID: tick.Fires[0].Job, Queue: row.Queue, Payload: row.Payload,
 			Schedule: row.Name, ScheduleID: row.ID, FireAt: e.instant, Stamps: row.Stamps,
 			EnqueuedAt: start, RunAt: planned, ExpiresAt: planned + 1, Priority: row.Priority,
-			State: store.Pending, Deadline: store.None, DiedAt: store.None,
+			State: store.Pending, Deadline: store.None, Since: store.None,
 		}
 		r.readsJob(e.name+": fired", want)
 		r.at(planned)
 		claimed, _ := r.claimAll(row.Queue, e.worker, make([]store.Job, 1))
-		want.State, want.Worker, want.Attempts, want.Deadline = store.Claimed, e.worker, 1, planned.Add(row.Stamps.VisibilityMS)
+		want.State, want.Since, want.Worker, want.Attempts, want.Deadline = store.Claimed, planned, e.worker, 1, planned.Add(row.Stamps.VisibilityMS)
 		same(r, e.name+": handed out", claimed, []store.Job{want})
 		r.readsJob(e.name+": handed out", want)
 		r.settle(settleTo(store.Dead, want))
@@ -185,14 +185,14 @@ var endScenarios = []scenario{
 			want := store.Job{
 				ID: r.insert(in)[0], Queue: in.Queue, Payload: in.Payload, Key: in.Key, FireAt: store.None, Stamps: in.Stamps,
 				EnqueuedAt: e.instant, RunAt: e.instant, ExpiresAt: store.None, Priority: in.Priority,
-				State: store.Pending, Deadline: store.None, DiedAt: store.None,
+				State: store.Pending, Deadline: store.None, Since: store.None,
 			}
 			if in.ExpiresMS != 0 {
 				want.ExpiresAt = e.instant.Add(in.ExpiresMS)
 			}
 			r.readsJob(e.name+": inserted", want)
 			claimed, _ := r.claimAll(in.Queue, e.worker, make([]store.Job, 1))
-			want.State, want.Worker, want.Attempts, want.Deadline = store.Claimed, e.worker, 1, e.instant.Add(in.Stamps.VisibilityMS)
+			want.State, want.Since, want.Worker, want.Attempts, want.Deadline = store.Claimed, e.instant, e.worker, 1, e.instant.Add(in.Stamps.VisibilityMS)
 			same(r, e.name+": handed out", claimed, []store.Job{want})
 			r.readsJob(e.name+": handed out", want)
 			want.Deadline = e.instant.Add(e.ms)
@@ -202,7 +202,7 @@ var endScenarios = []scenario{
 			retried := settleTo(store.Pending, want)
 			retried.DelayMS, retried.Error = e.ms, e.text
 			end(retried)
-			want.State, want.RunAt, want.LastError = store.Pending, e.instant.Add(e.ms), e.text
+			want.State, want.Since, want.RunAt, want.LastError = store.Pending, store.None, e.instant.Add(e.ms), e.text
 			r.readsJob(e.name+": waiting for its retry", want)
 			r.write(store.Batch{Cancels: []store.JobRef{ref(want)}})
 
@@ -211,7 +211,7 @@ var endScenarios = []scenario{
 			dead := settleTo(store.Dead, want)
 			dead.Error = e.text
 			end(dead)
-			want.State, want.RunAt, want.DiedAt = store.Dead, e.instant, e.instant
+			want.State, want.RunAt, want.Since = store.Dead, e.instant, e.instant
 			want.Deadline = e.instant.Add(in.Stamps.VisibilityMS)
 			r.readsJob(e.name+": dead", want)
 			again := r.write(store.Batch{Requeues: []store.JobRef{ref(want)}}).Requeues[0]
@@ -228,7 +228,7 @@ var endScenarios = []scenario{
 		r.at(start + 1)
 		_, c := r.claimAll(in.Queue, e.worker, nil)
 		same(r, e.name+": buried", c, store.Claim{Buried: 1, Now: r.now()})
-		want.State, want.LastError, want.DiedAt = store.Dead, store.ErrorExpired, start+1
+		want.State, want.LastError, want.Since = store.Dead, store.ErrorExpired, start+1
 		r.readsJob(e.name, want)
 	})},
 	{name: "LK1 every field of a lease at both ends of its range: acquired, renewed, in the way", run: func(r *rig) {

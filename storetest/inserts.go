@@ -14,7 +14,7 @@ var insertScenarios = []scenario{
 		same(r, "row", r.job(id), store.Job{
 			ID: id, Queue: "q", Payload: []byte("p"), Key: "k", FireAt: store.None, Stamps: in.Stamps,
 			EnqueuedAt: start, RunAt: start + 5, ExpiresAt: start + 11, Priority: -7,
-			State: store.Pending, Deadline: store.None, DiedAt: store.None,
+			State: store.Pending, Deadline: store.None, Since: store.None,
 		})
 		same(r, "queue", r.queue(), store.Queue{Name: "q", Pending: 1, Enqueued: 1, NextClaimAt: start + 5})
 	}},

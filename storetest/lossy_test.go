@@ -78,9 +78,8 @@ func TestComparisonFindsWhatIsLost(t *testing.T) {
 		"payload ends at a zero byte": ofJobs(func(j *store.Job) {
 			j.Payload, _, _ = bytes.Cut(j.Payload, []byte{0})
 		}),
-		"a job's priority in 8 bits":       ofJobs(func(j *store.Job) { j.Priority = int32(int8(j.Priority)) }),
-		"a schedule's priority in 8 bits":  ofSchedules(func(s *store.Schedule) { s.Priority = int32(int8(s.Priority)) }),
-		"a job's priority in 16 bits":      ofJobs(func(j *store.Job) { j.Priority = int32(int16(j.Priority)) }),
+		"a job's priority in 8 bits":       ofJobs(func(j *store.Job) { j.Priority = int16(int8(j.Priority)) }),
+		"a schedule's priority in 8 bits":  ofSchedules(func(s *store.Schedule) { s.Priority = int16(int8(s.Priority)) }),
 		"at most 32,767 attempts":          ofJobs(func(j *store.Job) { j.Stamps.MaxAttempts = min(j.Stamps.MaxAttempts, 32_767) }),
 		"at most 32,767 attempts of fires": ofSchedules(func(s *store.Schedule) { s.Stamps.MaxAttempts = min(s.Stamps.MaxAttempts, 32_767) }),
 		"100 bytes of a key":               ofJobs(func(j *store.Job) { j.Key = cut(j.Key, 100) }),

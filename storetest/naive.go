@@ -152,6 +152,9 @@ func (s *Naive) move(rows *table, m *store.Move, before []store.Move) store.Outc
 		return store.Full
 	}
 	row.Cursor, row.DueAt, row.SetAt, row.Hold = m.Cursor, m.DueAt, m.SetAt, m.Hold
+	if m.Ends {
+		row.Paused = store.PausedByRunOnce
+	}
 	row.Rev++
 	return store.Moved
 }
@@ -181,7 +184,7 @@ func (s *Naive) Claim(ctx context.Context, queue, worker string, dst []store.Job
 			c.Buried++
 		}
 		for _, j := range ready[:min(len(ready), len(dst))] {
-			j.State = store.Claimed
+			j.State, j.Since = store.Claimed, now
 			j.Worker = worker
 			j.Deadline = now.Add(j.Stamps.VisibilityMS)
 			j.Attempts++

@@ -172,7 +172,11 @@ func (d *draft) insert(e store.Insert) store.Why {
 	j := store.Job{
 		Queue: e.Queue, Payload: orNil(e.Payload), Key: e.Key, Stamps: e.Stamps, Priority: e.Priority,
 		FireAt: store.None, EnqueuedAt: now, RunAt: max(e.RunAt, now), ExpiresAt: store.None,
-		State: store.Pending, Deadline: store.None, DiedAt: store.None,
+		State: store.Pending, Deadline: store.None, Since: store.None,
+	}
+	if f := e.From; f != nil {
+		j.Schedule, j.ScheduleID, j.FireAt, j.Origin = f.Schedule, f.ScheduleID, f.FireAt, f.Origin
+		j.TimeoutMS, j.Alone = f.TimeoutMS, f.Alone
 	}
 	if e.RunAt == store.None {
 		j.RunAt = now.Add(e.DelayMS)

@@ -114,7 +114,14 @@ func (t *table) fire(row *store.Schedule, boundary, readyAt, now store.Instant) 
 		Schedule: row.Name, ScheduleID: row.ID, FireAt: boundary,
 		Stamps: row.Stamps, Priority: row.Priority,
 		EnqueuedAt: now, RunAt: readyAt, ExpiresAt: store.None,
-		State: store.Pending, Deadline: store.None, DiedAt: store.None,
+		State: store.Pending, Deadline: store.None, Since: store.None,
+		Alone: row.Overlap != store.Allow,
+	}
+	if row.RunOnce {
+		j.Stamps.MaxAttempts = 1
+	}
+	if row.Rare != nil {
+		j.TimeoutMS = row.Rare.TimeoutMS
 	}
 	if row.ExpiresMS != 0 {
 		j.ExpiresAt = readyAt.Add(row.ExpiresMS)
@@ -130,7 +137,7 @@ func (t *table) settle(j *store.Job, e store.Settle, now store.Instant) {
 		t.removeJob(j.ID)
 	case store.Pending:
 		t.queue(j.Queue).Retried++
-		j.State, j.RunAt, j.LastError = store.Pending, now.Add(e.DelayMS), e.Error
+		j.State, j.Since, j.RunAt, j.LastError = store.Pending, store.None, now.Add(e.DelayMS), e.Error
 	case store.Dead:
 		t.bury(j, e.Error, now)
 	}
@@ -138,7 +145,7 @@ func (t *table) settle(j *store.Job, e store.Settle, now store.Instant) {
 
 func (t *table) bury(j *store.Job, lastError string, now store.Instant) {
 	t.queue(j.Queue).Died++
-	j.State, j.LastError, j.DiedAt = store.Dead, lastError, now
+	j.State, j.LastError, j.Since = store.Dead, lastError, now
 }
 
 func orNil(b []byte) []byte {

@@ -165,11 +165,11 @@ func (p *player) payload() []byte {
 	return pick(&p.dice, nil, []byte{}, []byte("p"), []byte("p"), []byte("p\x00\xff"), binary(1))
 }
 
-func (p *player) priority() int32 {
+func (p *player) priority() int16 {
 	if p.extreme() {
-		return pick[int32](&p.dice, math.MinInt32, -129, 128, 1<<15, math.MaxInt32)
+		return pick[int16](&p.dice, math.MinInt16, -129, 128, math.MaxInt16)
 	}
-	return int32(p.below(3) - 1)
+	return int16(p.below(3) - 1)
 }
 
 // one is mostly one of the texts, else one of them at its full length.

@@ -117,8 +117,8 @@ func checkQueue(q store.Queue, jobs []store.Job) error {
 		if j.Attempts > j.Stamps.MaxAttempts {
 			return fmt.Errorf("job %d: %d attempts of at most %d", j.ID, j.Attempts, j.Stamps.MaxAttempts)
 		}
-		if (j.State == store.Dead) != (j.DiedAt != store.None) {
-			return fmt.Errorf("job %d: state %d, died at %d", j.ID, j.State, j.DiedAt)
+		if (j.State == store.Pending) != (j.Since == store.None) {
+			return fmt.Errorf("job %d: state %d, since %d", j.ID, j.State, j.Since)
 		}
 		if j.Key != "" && j.State != store.Dead {
 			if slices.Contains(keys, j.Key) {

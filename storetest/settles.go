@@ -84,7 +84,7 @@ var settleScenarios = []scenario{
 		want := r.claimOne()
 		r.at(start + 60)
 		same(r, "settled", r.settle(store.Settle{Job: want.ID, Attempt: 1, To: store.Pending, DelayMS: 20, Error: "broke"}), []bool{true})
-		want.State, want.RunAt, want.LastError = store.Pending, start+80, "broke"
+		want.State, want.Since, want.RunAt, want.LastError = store.Pending, store.None, start+80, "broke"
 		same(r, "row: worker and deadline are of the latest claim", r.job(want.ID), want)
 		same(r, "queue", r.queue(), store.Queue{Name: "q", Pending: 1, Enqueued: 1, Claims: 1, Retried: 1, NextClaimAt: start + 80})
 		r.at(start + 79)
@@ -108,7 +108,7 @@ var settleScenarios = []scenario{
 		want := r.claimOne()
 		r.at(start + 60)
 		same(r, "settled", r.settle(store.Settle{Job: want.ID, Attempt: 1, To: store.Dead, Error: "broke"}), []bool{true})
-		want.State, want.LastError, want.DiedAt = store.Dead, "broke", start+60
+		want.State, want.LastError, want.Since = store.Dead, "broke", start+60
 		same(r, "row", r.job(want.ID), want)
 		same(r, "queue", r.queue(), store.Queue{Name: "q", Dead: 1, Enqueued: 1, Claims: 1, Died: 1, NextClaimAt: store.None})
 		r.at(start + 1_000_000)

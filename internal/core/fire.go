@@ -14,42 +14,12 @@ const (
 	HoldMS = 60_000
 )
 
-// SkipReason says why boundaries were dropped unfired.
-type SkipReason uint8
-
-// The reasons, in the order in which they are looked at (T14).
-const (
-	SkipPause  SkipReason = iota + 1 // dropped by a resume (S7)
-	SkipPolicy                       // older than the window, or more than the policy's count
-	SkipCap                          // more than CatchUpCap
-)
-
-func (r SkipReason) String() string {
-	switch r {
-	case SkipPause:
-		return "pause"
-	case SkipPolicy:
-		return "policy"
-	case SkipCap:
-		return "cap"
-	default:
-		return ""
-	}
-}
-
-// Skip is a range of boundaries of one grid that were dropped for one reason.
-type Skip struct {
-	Reason      SkipReason
-	First, Last store.Instant
-	Count       int64
-}
-
 // FirePlan is the decision for one due row.
 type FirePlan struct {
 	Move    store.Move
 	First   store.Instant // of Move.Fires boundaries, EveryMS apart
 	EveryMS int64
-	Skips   [2]Skip // those with a Count
+	Skips   [2]store.Skip // those with a Count
 }
 
 // PlanFire decides what a due row does at now (T1–T14, Q1–Q6, G5, G6). The
@@ -68,6 +38,7 @@ func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool) {
 	move := &p.Move
 	move.ID, move.Rev, move.SetAt = row.ID, row.Rev, row.SetAt
 	move.Cursor, move.DueAt = row.Cursor, row.Cursor
+	move.Live = row.Live
 	if row.Paused != store.Active {
 		move.DueAt, move.Hold = store.None, row.Hold
 		return
@@ -102,21 +73,21 @@ func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool) {
 // choose splits the boundaries in [first, end) into fired and skipped ones.
 func (p *FirePlan) choose(policy store.CatchUp, first, end store.Instant, intervalMS int64, now store.Instant) {
 	every := store.Instant(intervalMS)
-	skip := func(i int, reason SkipReason, from, to store.Instant) {
+	skip := func(i int, reason store.SkipReason, from, to store.Instant) {
 		if from < to {
-			p.Skips[i] = Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
+			p.Skips[i] = store.Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
 		}
 	}
 	if edge := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && first < edge {
 		inside := min(end, first+(edge-first+every-1)/every*every)
-		skip(0, SkipPolicy, first, inside)
+		skip(0, store.SkipPolicy, first, inside)
 		first = inside
 	}
 	count := int64((end - first) / every)
 	fires := min(count, int64(policy.Max))
-	reason := SkipPolicy
+	reason := store.SkipPolicy
 	if policy.Max == CatchUpCap {
-		reason = SkipCap
+		reason = store.SkipCap
 	}
 	if policy.Newest {
 		skip(1, reason, first, end-store.Instant(fires)*every)
@@ -154,7 +125,7 @@ func checkRow(row *store.Schedule) (spec Spec, problem string) {
 	if !row.Anchor.Valid() || !row.Cursor.Valid() {
 		return Spec{}, "invalid row: anchor or cursor is out of range"
 	}
-	if problem := CheckPolicy(row.Stamps, row.ExpiresMS, row.CatchUp, row.Priority); problem != "" {
+	if problem := CheckPolicy(row); problem != "" {
 		return Spec{}, "invalid row: " + problem
 	}
 	if err := CheckName("queue", row.Queue); err != nil {

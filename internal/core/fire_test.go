@@ -37,8 +37,8 @@ func boundaries(p core.FirePlan) []store.Instant {
 }
 
 // skips are those that the plan has.
-func skips(p core.FirePlan) []core.Skip {
-	var some []core.Skip
+func skips(p core.FirePlan) []store.Skip {
+	var some []store.Skip
 	for _, skip := range p.Skips {
 		if skip.Count > 0 {
 			some = append(some, skip)
@@ -53,20 +53,20 @@ func TestT6SkipLandsOnTheGrid(t *testing.T) {
 	require.Equal(t, store.Move{ID: 7, Rev: 3, Cursor: 1_001_000, DueAt: 1_001_000, SetAt: 1_000_000, Fires: 64}, p.Move)
 	require.Equal(t, store.Instant(0), p.First)
 	require.Equal(t, int64(7000), p.EveryMS)
-	require.Equal(t, []core.Skip{{Reason: core.SkipCap, First: 448_000, Last: 994_000, Count: 79}}, skips(p))
+	require.Equal(t, []store.Skip{{Reason: store.SkipCap, First: 448_000, Last: 994_000, Count: 79}}, skips(p))
 }
 
 func TestT5T7TheCap(t *testing.T) {
 	for _, c := range []struct {
 		due, fires int32
-		skips      []core.Skip
+		skips      []store.Skip
 	}{
 		{1, 1, nil},
 		{63, 63, nil},
 		{64, 64, nil},
-		{65, 64, []core.Skip{{Reason: core.SkipCap, First: 640_000, Last: 640_000, Count: 1}}},
-		{66, 64, []core.Skip{{Reason: core.SkipCap, First: 640_000, Last: 650_000, Count: 2}}},
-		{300, 64, []core.Skip{{Reason: core.SkipCap, First: 640_000, Last: 2_990_000, Count: 236}}},
+		{65, 64, []store.Skip{{Reason: store.SkipCap, First: 640_000, Last: 640_000, Count: 1}}},
+		{66, 64, []store.Skip{{Reason: store.SkipCap, First: 640_000, Last: 650_000, Count: 2}}},
+		{300, 64, []store.Skip{{Reason: store.SkipCap, First: 640_000, Last: 2_990_000, Count: 236}}},
 	} {
 		row := rowOf("@every 10s", 0)
 		newest := store.Instant(c.due-1) * 10_000
@@ -107,8 +107,8 @@ func TestT9AGapOfAnyLength(t *testing.T) {
 		require.Equal(t, int32(64), p.Move.Fires)
 		next := now/1000*1000 + 1000
 		require.Equal(t, next, p.Move.Cursor)
-		require.Equal(t, []core.Skip{{
-			Reason: core.SkipCap, First: 64_000, Last: next - 1000, Count: int64(next/1000) - 64,
+		require.Equal(t, []store.Skip{{
+			Reason: store.SkipCap, First: 64_000, Last: next - 1000, Count: int64(next/1000) - 64,
 		}}, skips(p))
 	}
 	row = rowOf("@every 1s", store.MinInstant)
@@ -124,36 +124,36 @@ func TestT14TheSameGapUnderAllPolicies(t *testing.T) {
 		policy store.CatchUp
 		first  store.Instant
 		fires  int32
-		skips  []core.Skip
+		skips  []store.Skip
 	}{
-		{"all", all, 0, 64, []core.Skip{
-			{Reason: core.SkipCap, First: 64_000, Last: 600_000, Count: 537},
+		{"all", all, 0, 64, []store.Skip{
+			{Reason: store.SkipCap, First: 64_000, Last: 600_000, Count: 537},
 		}},
-		{"latest", latest, 600_000, 1, []core.Skip{
-			{Reason: core.SkipPolicy, First: 0, Last: 599_000, Count: 600},
+		{"latest", latest, 600_000, 1, []store.Skip{
+			{Reason: store.SkipPolicy, First: 0, Last: 599_000, Count: 600},
 		}},
-		{"grace", grace, 480_000, 64, []core.Skip{
-			{Reason: core.SkipPolicy, First: 0, Last: 479_000, Count: 480},
-			{Reason: core.SkipCap, First: 544_000, Last: 600_000, Count: 57},
+		{"grace", grace, 480_000, 64, []store.Skip{
+			{Reason: store.SkipPolicy, First: 0, Last: 479_000, Count: 480},
+			{Reason: store.SkipCap, First: 544_000, Last: 600_000, Count: 57},
 		}},
-		{"none", none, 600_000, 1, []core.Skip{
-			{Reason: core.SkipPolicy, First: 0, Last: 589_000, Count: 590},
-			{Reason: core.SkipPolicy, First: 590_000, Last: 599_000, Count: 10},
+		{"none", none, 600_000, 1, []store.Skip{
+			{Reason: store.SkipPolicy, First: 0, Last: 589_000, Count: 590},
+			{Reason: store.SkipPolicy, First: 590_000, Last: 599_000, Count: 10},
 		}},
-		{"five oldest", store.CatchUp{Max: 5}, 0, 5, []core.Skip{
-			{Reason: core.SkipPolicy, First: 5000, Last: 600_000, Count: 596},
+		{"five oldest", store.CatchUp{Max: 5}, 0, 5, []store.Skip{
+			{Reason: store.SkipPolicy, First: 5000, Last: 600_000, Count: 596},
 		}},
-		{"five newest", store.CatchUp{Max: 5, Newest: true}, 596_000, 5, []core.Skip{
-			{Reason: core.SkipPolicy, First: 0, Last: 595_000, Count: 596},
+		{"five newest", store.CatchUp{Max: 5, Newest: true}, 596_000, 5, []store.Skip{
+			{Reason: store.SkipPolicy, First: 0, Last: 595_000, Count: 596},
 		}},
-		{"64 newest", store.CatchUp{Max: 64, Newest: true}, 537_000, 64, []core.Skip{
-			{Reason: core.SkipCap, First: 0, Last: 536_000, Count: 537},
+		{"64 newest", store.CatchUp{Max: 64, Newest: true}, 537_000, 64, []store.Skip{
+			{Reason: store.SkipCap, First: 0, Last: 536_000, Count: 537},
 		}},
-		{"a window without a count in the way", store.CatchUp{WindowMS: 60_000, Max: 64}, 540_000, 61, []core.Skip{
-			{Reason: core.SkipPolicy, First: 0, Last: 539_000, Count: 540},
+		{"a window without a count in the way", store.CatchUp{WindowMS: 60_000, Max: 64}, 540_000, 61, []store.Skip{
+			{Reason: store.SkipPolicy, First: 0, Last: 539_000, Count: 540},
 		}},
-		{"a window longer than the gap", store.CatchUp{WindowMS: 31_536_000_000, Max: 64}, 0, 64, []core.Skip{
-			{Reason: core.SkipCap, First: 64_000, Last: 600_000, Count: 537},
+		{"a window longer than the gap", store.CatchUp{WindowMS: 31_536_000_000, Max: 64}, 0, 64, []store.Skip{
+			{Reason: store.SkipCap, First: 64_000, Last: 600_000, Count: 537},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,23 +174,23 @@ func TestT14TheEdgeOfTheWindow(t *testing.T) {
 		window int64
 		now    store.Instant
 		fired  []store.Instant
-		skips  []core.Skip
+		skips  []store.Skip
 	}{
 		{"exactly at its edge it fires", 10_000, 70_000, []store.Instant{60_000}, nil},
-		{"a millisecond later it does not", 10_000, 70_001, nil, []core.Skip{
-			{Reason: core.SkipPolicy, First: 60_000, Last: 60_000, Count: 1},
+		{"a millisecond later it does not", 10_000, 70_001, nil, []store.Skip{
+			{Reason: store.SkipPolicy, First: 60_000, Last: 60_000, Count: 1},
 		}},
 		{"a millisecond sooner it fires", 10_000, 69_999, []store.Instant{60_000}, nil},
 		{"on time", 10_000, 60_000, []store.Instant{60_000}, nil},
 		{"the shortest window", 1, 60_001, []store.Instant{60_000}, nil},
-		{"the shortest window, a millisecond late", 1, 60_002, nil, []core.Skip{
-			{Reason: core.SkipPolicy, First: 60_000, Last: 60_000, Count: 1},
+		{"the shortest window, a millisecond late", 1, 60_002, nil, []store.Skip{
+			{Reason: store.SkipPolicy, First: 60_000, Last: 60_000, Count: 1},
 		}},
-		{"its edge is the second boundary", 60_000, 180_000, []store.Instant{120_000, 180_000}, []core.Skip{
-			{Reason: core.SkipPolicy, First: 60_000, Last: 60_000, Count: 1},
+		{"its edge is the second boundary", 60_000, 180_000, []store.Instant{120_000, 180_000}, []store.Skip{
+			{Reason: store.SkipPolicy, First: 60_000, Last: 60_000, Count: 1},
 		}},
-		{"its edge is just past the second boundary", 60_000, 180_001, []store.Instant{180_000}, []core.Skip{
-			{Reason: core.SkipPolicy, First: 60_000, Last: 120_000, Count: 2},
+		{"its edge is just past the second boundary", 60_000, 180_001, []store.Instant{180_000}, []store.Skip{
+			{Reason: store.SkipPolicy, First: 60_000, Last: 120_000, Count: 2},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestT12FiredAndSkippedAreThePassedBoundaries(t *testing.T) {
 		var runs []run
 		for _, skip := range skips(p) {
 			require.Equal(t, skip.First+store.Instant((skip.Count-1)*d.every), skip.Last)
-			require.False(t, skip.Reason == core.SkipCap && p.Move.Fires != 64, "cap only beside 64 fires")
+			require.False(t, skip.Reason == store.SkipCap && p.Move.Fires != 64, "cap only beside 64 fires")
 			runs = append(runs, run{skip.First, skip.Count})
 		}
 		if p.Move.Fires > 0 {
@@ -321,8 +321,6 @@ func TestQ6WhatHoldsARow(t *testing.T) {
 		{"a count past the cap", func(r *store.Schedule) { r.CatchUp.Max = 65 }, "catch-up count is 65, want 1 to 64"},
 		{"a negative window", func(r *store.Schedule) { r.CatchUp.WindowMS = -1 }, "catch-up window is -1ms"},
 		{"a negative expiry", func(r *store.Schedule) { r.ExpiresMS = -1 }, "expiry is -1ms"},
-		{"a priority past int16", func(r *store.Schedule) { r.Priority = 32_768 }, "priority is 32768, want -32768 to 32767"},
-		{"a priority below int16", func(r *store.Schedule) { r.Priority = -32_769 }, "priority is -32769"},
 		{"an anchor past the last instant", func(r *store.Schedule) { r.Anchor = store.MaxInstant + 1 }, "anchor or cursor is out of range"},
 		{"an anchor before the first instant", func(r *store.Schedule) { r.Anchor = -1 << 63 }, "anchor or cursor is out of range"},
 		{"a cursor before the first instant", func(r *store.Schedule) { r.Cursor = store.MinInstant - 1 }, "anchor or cursor is out of range"},
@@ -361,7 +359,7 @@ func TestQ5AHealedRowCatchesUpFromItsCursor(t *testing.T) {
 	require.Nil(t, p.Move.Hold)
 	require.Equal(t, store.Instant(1000), p.First)
 	require.Equal(t, int32(64), p.Move.Fires)
-	require.Equal(t, []core.Skip{{Reason: core.SkipCap, First: 65_000, Last: 100_000, Count: 36}}, skips(p))
+	require.Equal(t, []store.Skip{{Reason: store.SkipCap, First: 65_000, Last: 100_000, Count: 36}}, skips(p))
 }
 
 func TestQ5AnotherIntervalGoesOnOnItsGrid(t *testing.T) {
@@ -428,10 +426,10 @@ func TestS7APausedRowIsPutToRest(t *testing.T) {
 }
 
 func TestSkipReasonsAreNamed(t *testing.T) {
-	require.Equal(t, "pause", core.SkipPause.String())
-	require.Equal(t, "policy", core.SkipPolicy.String())
-	require.Equal(t, "cap", core.SkipCap.String())
-	require.Empty(t, core.SkipReason(0).String())
+	require.Equal(t, "pause", store.SkipPause.String())
+	require.Equal(t, "policy", store.SkipPolicy.String())
+	require.Equal(t, "cap", store.SkipCap.String())
+	require.Empty(t, store.SkipReason(0).String())
 }
 
 // BenchmarkPlanFire shows that a gap of any length costs the same, but for

@@ -12,33 +12,47 @@ var (
 	OutboxStamps = store.Stamps{VisibilityMS: 60_000, MaxAttempts: 5, BaseBackoffMS: 5_000}
 )
 
-// MaxPriority and -MaxPriority-1 bound priorities.
-const MaxPriority = 1<<15 - 1
-
 // maxSpanMS bounds every duration of a row: what a time.Duration holds.
 const maxSpanMS = MaxIntervalMS
 
 // CheckPolicy checks the resolved options of a row and answers what is wrong
 // with the first bad one, or "".
-func CheckPolicy(stamps store.Stamps, expiresMS int64, catchUp store.CatchUp, priority int32) string {
+func CheckPolicy(row *store.Schedule) string {
+	stamps, catchUp := &row.Stamps, &row.CatchUp
 	switch {
 	case stamps.VisibilityMS < 1 || stamps.VisibilityMS > maxSpanMS:
 		return ranged("visibility", stamps.VisibilityMS, "ms", 1, maxSpanMS)
 	case stamps.MaxAttempts < 1:
 		return ranged("max attempts", int64(stamps.MaxAttempts), "", 1, 1<<31-1)
 	case stamps.BaseBackoffMS < 1 || stamps.BaseBackoffMS > MaxBackoffMS:
-		return ranged("base backoff", stamps.BaseBackoffMS, "ms", 1, MaxBackoffMS)
-	case expiresMS < 0 || expiresMS > maxSpanMS:
-		return ranged("expiry", expiresMS, "ms", 0, maxSpanMS)
+		return ranged("base backoff", int64(stamps.BaseBackoffMS), "ms", 1, MaxBackoffMS)
+	case row.ExpiresMS < 0 || row.ExpiresMS > maxSpanMS:
+		return ranged("expiry", row.ExpiresMS, "ms", 0, maxSpanMS)
 	case catchUp.Max < 1 || catchUp.Max > CatchUpCap:
 		return ranged("catch-up count", int64(catchUp.Max), "", 1, CatchUpCap)
 	case catchUp.WindowMS < 0 || catchUp.WindowMS > maxSpanMS:
 		return ranged("catch-up window", catchUp.WindowMS, "ms", 0, maxSpanMS)
-	case priority < -MaxPriority-1 || priority > MaxPriority:
-		return ranged("priority", int64(priority), "", -MaxPriority-1, MaxPriority)
+	case row.Overlap > store.BufferOne:
+		return ranged("overlap", int64(row.Overlap), "", 0, int64(store.BufferOne))
+	case row.Failures > row.Breaker:
+		return ranged("failures in a row", int64(row.Failures), "", 0, int64(row.Breaker))
+	}
+	if row.Rare == nil {
+		return ""
+	}
+	switch hours := &row.Rare.Hours; {
+	case hours.Start > lastMinute:
+		return ranged("start of the active hours", int64(hours.Start), "min", 0, lastMinute)
+	case hours.End > lastMinute:
+		return ranged("end of the active hours", int64(hours.End), "min", 0, lastMinute)
+	case row.Rare.TimeoutMS < 0 || row.Rare.TimeoutMS > maxSpanMS:
+		return ranged("timeout", row.Rare.TimeoutMS, "ms", 0, maxSpanMS)
 	}
 	return ""
 }
+
+// lastMinute is the last minute of a day.
+const lastMinute = 24*60 - 1
 
 func ranged(what string, value int64, unit string, least, most int64) string {
 	return what + " is " + strconv.FormatInt(value, 10) + unit + ", want " +

@@ -34,28 +34,35 @@ func TestS10PolicyBounds(t *testing.T) {
 	const most = core.MaxIntervalMS
 	for _, c := range []struct {
 		name   string
-		change func(s *store.Stamps, expires *int64, c *store.CatchUp, priority *int32)
+		change func(r *store.Schedule)
 		good   bool
 	}{
-		{"the shortest", func(s *store.Stamps, _ *int64, c *store.CatchUp, _ *int32) {
-			*s, *c = store.Stamps{VisibilityMS: 1, MaxAttempts: 1, BaseBackoffMS: 1}, store.CatchUp{Max: 1}
+		{"the shortest", func(r *store.Schedule) {
+			r.Stamps, r.CatchUp = store.Stamps{VisibilityMS: 1, MaxAttempts: 1, BaseBackoffMS: 1}, store.CatchUp{Max: 1}
 		}, true},
-		{"the longest", func(s *store.Stamps, e *int64, c *store.CatchUp, p *int32) {
-			*s, *e = store.Stamps{VisibilityMS: most, MaxAttempts: 1<<31 - 1, BaseBackoffMS: 3_600_000}, most
-			*c, *p = store.CatchUp{WindowMS: most, Max: 64}, 32_767
+		{"the longest", func(r *store.Schedule) {
+			r.Stamps, r.ExpiresMS = store.Stamps{VisibilityMS: most, MaxAttempts: 1<<31 - 1, BaseBackoffMS: 3_600_000}, most
+			r.CatchUp, r.Priority = store.CatchUp{WindowMS: most, Max: 64}, 32_767
+			r.Overlap, r.Breaker, r.Failures = store.BufferOne, 255, 255
+			r.Rare = &store.Rare{Hours: store.Hours{Start: 1439, End: 1439}, TimeoutMS: most}
 		}, true},
-		{"the least priority", func(_ *store.Stamps, _ *int64, _ *store.CatchUp, p *int32) { *p = -32_768 }, true},
-		{"visibility past a Duration", func(s *store.Stamps, _ *int64, _ *store.CatchUp, _ *int32) { s.VisibilityMS = most + 1 }, false},
-		{"negative visibility", func(s *store.Stamps, _ *int64, _ *store.CatchUp, _ *int32) { s.VisibilityMS = -1 }, false},
-		{"negative attempts", func(s *store.Stamps, _ *int64, _ *store.CatchUp, _ *int32) { s.MaxAttempts = -1 }, false},
-		{"backoff past an hour", func(s *store.Stamps, _ *int64, _ *store.CatchUp, _ *int32) { s.BaseBackoffMS = 3_600_001 }, false},
-		{"backoff 0", func(s *store.Stamps, _ *int64, _ *store.CatchUp, _ *int32) { s.BaseBackoffMS = 0 }, false},
-		{"expiry past a Duration", func(_ *store.Stamps, e *int64, _ *store.CatchUp, _ *int32) { *e = most + 1 }, false},
-		{"window past a Duration", func(_ *store.Stamps, _ *int64, c *store.CatchUp, _ *int32) { c.WindowMS = most + 1 }, false},
-		{"negative count", func(_ *store.Stamps, _ *int64, c *store.CatchUp, _ *int32) { c.Max = -1 }, false},
+		{"visibility past a Duration", func(r *store.Schedule) { r.Stamps.VisibilityMS = most + 1 }, false},
+		{"negative visibility", func(r *store.Schedule) { r.Stamps.VisibilityMS = -1 }, false},
+		{"negative attempts", func(r *store.Schedule) { r.Stamps.MaxAttempts = -1 }, false},
+		{"backoff past an hour", func(r *store.Schedule) { r.Stamps.BaseBackoffMS = 3_600_001 }, false},
+		{"backoff 0", func(r *store.Schedule) { r.Stamps.BaseBackoffMS = 0 }, false},
+		{"expiry past a Duration", func(r *store.Schedule) { r.ExpiresMS = most + 1 }, false},
+		{"window past a Duration", func(r *store.Schedule) { r.CatchUp.WindowMS = most + 1 }, false},
+		{"negative count", func(r *store.Schedule) { r.CatchUp.Max = -1 }, false},
+		{"an unknown overlap", func(r *store.Schedule) { r.Overlap = store.BufferOne + 1 }, false},
+		{"more failures than the breaker's", func(r *store.Schedule) { r.Breaker, r.Failures = 3, 4 }, false},
+		{"hours that start past the day", func(r *store.Schedule) { r.Rare = &store.Rare{Hours: store.Hours{Start: 1440}} }, false},
+		{"hours that end past the day", func(r *store.Schedule) { r.Rare = &store.Rare{Hours: store.Hours{End: 1440}} }, false},
+		{"a negative timeout", func(r *store.Schedule) { r.Rare = &store.Rare{TimeoutMS: -1} }, false},
+		{"timeout past a Duration", func(r *store.Schedule) { r.Rare = &store.Rare{TimeoutMS: most + 1} }, false},
 	} {
-		stamps, expires, catchUp, priority := core.PlainStamps, int64(0), all, int32(0)
-		c.change(&stamps, &expires, &catchUp, &priority)
-		require.Equal(t, c.good, core.CheckPolicy(stamps, expires, catchUp, priority) == "", c.name)
+		row := store.Schedule{Stamps: core.PlainStamps, CatchUp: all}
+		c.change(&row)
+		require.Equal(t, c.good, core.CheckPolicy(&row) == "", c.name)
 	}
 }

@@ -56,7 +56,13 @@ func SameRow(old, row *store.Schedule) bool {
 		bytes.Equal(old.Payload, row.Payload) && old.Stamps == row.Stamps && old.ExpiresMS == row.ExpiresMS &&
 		old.CatchUp == row.CatchUp && old.Anchor == row.Anchor && old.Cursor == row.Cursor &&
 		old.DueAt == row.DueAt && old.SetAt == row.SetAt && old.Priority == row.Priority &&
-		old.Paused == row.Paused && old.Hold == nil && row.Hold == nil
+		old.Paused == row.Paused && old.Overlap == row.Overlap && old.RunOnce == row.RunOnce &&
+		old.Breaker == row.Breaker && old.Failures == row.Failures && sameRare(old.Rare, row.Rare) &&
+		old.Hold == nil && row.Hold == nil
+}
+
+func sameRare(a, b *store.Rare) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 func setDue(row *store.Schedule) {
@@ -75,25 +81,25 @@ func PlanPause(row store.Schedule) store.Schedule {
 // PlanResume ends a pause (S7). The boundaries missed meanwhile are one
 // recorded skip, unless catchUp leaves them to the next tick. A row that
 // cannot be decided is left due, so that the next tick quarantines it.
-func PlanResume(row store.Schedule, now store.Instant, catchUp bool) (store.Schedule, Skip) {
+func PlanResume(row store.Schedule, now store.Instant, catchUp bool) (store.Schedule, store.Skip) {
 	row.Paused = store.Active
 	setDue(&row)
 	spec, problem := checkRow(&row)
 	if catchUp || problem != "" {
-		return row, Skip{}
+		return row, store.Skip{}
 	}
 	interval := spec.IntervalMS()
 	first, ok := boundaryFrom(row.Anchor, interval, row.Cursor)
 	if !ok || first > now {
-		return row, Skip{}
+		return row, store.Skip{}
 	}
 	next, ok := BoundaryAfter(row.Anchor, interval, now)
 	if !ok {
-		return row, Skip{}
+		return row, store.Skip{}
 	}
 	every := store.Instant(interval)
 	row.Cursor, row.DueAt, row.SetAt = next, next, now
-	return row, Skip{Reason: SkipPause, First: first, Last: next - every, Count: int64((next - first) / every)}
+	return row, store.Skip{Reason: store.SkipPause, First: first, Last: next - every, Count: int64((next - first) / every)}
 }
 
 // CursorAhead reports whether a clock that was ahead set the row's cursor

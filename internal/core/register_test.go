@@ -195,16 +195,16 @@ func TestS7PlanResume(t *testing.T) {
 		now     store.Instant
 		catchUp bool
 		cursor  store.Instant
-		skip    core.Skip
+		skip    store.Skip
 	}{
-		{"nothing missed", 22_999, false, 23_000, core.Skip{}},
-		{"at the boundary", 23_000, false, 33_000, core.Skip{Reason: core.SkipPause, First: 23_000, Last: 23_000, Count: 1}},
-		{"just before the next one", 32_999, false, 33_000, core.Skip{Reason: core.SkipPause, First: 23_000, Last: 23_000, Count: 1}},
-		{"a thousand missed", 10_020_000, false, 10_023_000, core.Skip{Reason: core.SkipPause, First: 23_000, Last: 10_013_000, Count: 1000}},
-		{"ten to the twelfth seconds missed", 1_000_000_000_000_000, false, 1_000_000_000_003_000, core.Skip{
-			Reason: core.SkipPause, First: 23_000, Last: 999_999_999_993_000, Count: 99_999_999_998,
+		{"nothing missed", 22_999, false, 23_000, store.Skip{}},
+		{"at the boundary", 23_000, false, 33_000, store.Skip{Reason: store.SkipPause, First: 23_000, Last: 23_000, Count: 1}},
+		{"just before the next one", 32_999, false, 33_000, store.Skip{Reason: store.SkipPause, First: 23_000, Last: 23_000, Count: 1}},
+		{"a thousand missed", 10_020_000, false, 10_023_000, store.Skip{Reason: store.SkipPause, First: 23_000, Last: 10_013_000, Count: 1000}},
+		{"ten to the twelfth seconds missed", 1_000_000_000_000_000, false, 1_000_000_000_003_000, store.Skip{
+			Reason: store.SkipPause, First: 23_000, Last: 999_999_999_993_000, Count: 99_999_999_998,
 		}},
-		{"catch up instead", 10_020_000, true, 23_000, core.Skip{}},
+		{"catch up instead", 10_020_000, true, 23_000, store.Skip{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			old := core.PlanPause(kept())

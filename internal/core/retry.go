@@ -37,7 +37,7 @@ func PlanRetry(seed uint64, job store.JobID, attempt int32, stamps store.Stamps,
 	case attempt >= stamps.MaxAttempts:
 		settle.To, settle.DelayMS = store.Dead, 0
 	case delayMS < 0:
-		settle.DelayMS = BackoffMS(seed, job, attempt, stamps.BaseBackoffMS)
+		settle.DelayMS = BackoffMS(seed, job, attempt, int64(stamps.BaseBackoffMS))
 	}
 	return settle
 }

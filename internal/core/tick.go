@@ -20,7 +20,8 @@ type TickPlan struct {
 // room for it.
 func (p *TickPlan) Plan(rows []store.Schedule, now store.Instant, budget int, full func(*store.Schedule) bool) int {
 	p.Tick.Now = now
-	p.Tick.Moves, p.Tick.Fires, p.Plans = p.Tick.Moves[:0], p.Tick.Fires[:0], p.Plans[:0]
+	p.Tick.Moves, p.Tick.Fires = p.Tick.Moves[:0], p.Tick.Fires[:0]
+	p.Tick.Skips, p.Plans = p.Tick.Skips[:0], p.Plans[:0]
 	for i := range rows {
 		p.Plans = append(p.Plans, FirePlan{})
 		plan := &p.Plans[i]
@@ -33,6 +34,12 @@ func (p *TickPlan) Plan(rows []store.Schedule, now store.Instant, budget int, fu
 		for range plan.Move.Fires {
 			p.Tick.Fires = append(p.Tick.Fires, store.Fire{Move: int32(i), Boundary: boundary})
 			boundary += store.Instant(plan.EveryMS)
+		}
+		for _, skip := range plan.Skips {
+			if skip.Count > 0 {
+				skip.Move = int32(i)
+				p.Tick.Skips = append(p.Tick.Skips, skip)
+			}
 		}
 		p.Tick.Moves = append(p.Tick.Moves, plan.Move)
 	}
