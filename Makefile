@@ -62,6 +62,7 @@ test-wasm: ## run the suite under WebAssembly, on Node and on wazero
 race: ## test under the race detector, with -short
 	@echo "$@ ./"
 	@go test -race -short -timeout 30m ./sim ./...
+	@cd metrics && go test -race ./...
 
 bench: ## compare the engine with a bare heap loop and other libraries
 	@cd bench && go run .
