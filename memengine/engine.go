@@ -58,7 +58,7 @@ func Open(c tickonce.Config, d Durable) (*Engine, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, err
 	}
-	s, recovery, err := restoreStore(readings(c.Clock), c.Limits.Store(), d.Snapshot, d.Log, d.Journal)
+	s, recovery, err := restoreStore(readings(c.Clock), c.Limits.Store(), d.Snapshot, d.Log, d.Journal, nil)
 	if err != nil {
 		return nil, recovery, err
 	}

@@ -26,7 +26,7 @@ func FuzzD1Snapshot(f *testing.F) {
 		b := append([]byte(magic), body...)
 		b = appendUint32(b, checksum(b))
 		c := &clock{now: 1000}
-		s, r, err := restoreStore(c.read, store.Limits{}, b, nil, nil)
+		s, r, err := restoreStore(c.read, store.Limits{}, b, nil, nil, nil)
 		if err != nil {
 			var damaged *SnapshotError
 			require.ErrorAs(t, err, &damaged)
@@ -61,7 +61,7 @@ func FuzzD3Journal(f *testing.F) {
 		frame := append(make([]byte, frameSize), payload...)
 		putFrame(frame)
 		c := &clock{now: 1000}
-		s, _, err := restoreStore(c.read, store.Limits{}, nil, append(log, frame...), nil)
+		s, _, err := restoreStore(c.read, store.Limits{}, nil, append(log, frame...), nil, nil)
 		if err != nil {
 			require.True(t, errors.As(err, new(*SnapshotError)))
 			return

@@ -111,7 +111,7 @@ func nextRecord(log []byte) (payload []byte, torn string, skip int) {
 // replayLog applies a log. Bytes that are no whole record are the torn tail of
 // a crash if no whole record follows them anywhere: they are dropped and
 // reported (D3). If one follows, the log was damaged later, and is refused.
-func (s *Store) replayLog(log []byte, r *Recovery) *SnapshotError {
+func (s *Store) replayLog(log []byte, r *Recovery, tell func(*Record)) *SnapshotError {
 	for int(r.Offset) < len(log) {
 		at := int(r.Offset)
 		payload, torn, skip := nextRecord(log[at:])
@@ -124,7 +124,7 @@ func (s *Store) replayLog(log []byte, r *Recovery) *SnapshotError {
 			r.Torn = torn
 			break
 		}
-		applied, err := s.replay(payload, int64(at+frameSize))
+		applied, err := s.replay(payload, int64(at+frameSize), tell)
 		switch {
 		case err != nil:
 			return err

@@ -69,7 +69,7 @@ func TestD3AMissingRecordIsFound(t *testing.T) {
 			"twice":        before + record + record + next,
 			"out of order": before + next[:j.ends[i+1]-j.ends[i]] + record,
 		} {
-			_, _, err := restoreStore(j.clock.read, store.Limits{}, nil, []byte(log), nil)
+			_, _, err := restoreStore(j.clock.read, store.Limits{}, nil, []byte(log), nil, nil)
 			var damaged *SnapshotError
 			require.ErrorAs(t, err, &damaged, what)
 			require.True(t, damaged.Journal)
@@ -97,7 +97,7 @@ func TestD3DamageIsToldFromATornTail(t *testing.T) {
 	for i := range len(j.log) {
 		b := []byte(j.log)
 		b[i] ^= 0x10
-		s, r, err := restoreStore(j.clock.read, store.Limits{}, nil, b, nil)
+		s, r, err := restoreStore(j.clock.read, store.Limits{}, nil, b, nil, nil)
 		if i < lastRecord {
 			var damaged *SnapshotError
 			require.ErrorAs(t, err, &damaged, "byte %d", i)
@@ -116,7 +116,7 @@ func TestD3DamageIsToldFromATornTail(t *testing.T) {
 func TestD3ANewerRecordIsRefused(t *testing.T) {
 	frame := append(make([]byte, frameSize), recordVersion+1)
 	putFrame(frame)
-	_, _, err := restoreStore(new(clock).read, store.Limits{}, nil, frame, nil)
+	_, _, err := restoreStore(new(clock).read, store.Limits{}, nil, frame, nil, nil)
 	var newer *SnapshotError
 	require.ErrorAs(t, err, &newer)
 	require.True(t, newer.Newer)

@@ -60,7 +60,7 @@ func appendRecord(b []byte, c *changes) []byte {
 
 // replay applies the record in payload, whose first byte is at offset in the
 // log. It answers false if the record is contained already.
-func (s *Store) replay(payload []byte, offset int64) (bool, *SnapshotError) {
+func (s *Store) replay(payload []byte, offset int64, tell func(*Record)) (bool, *SnapshotError) {
 	d := &decoder{b: payload, base: offset, log: true}
 	if v := d.byte(); v > recordVersion {
 		return false, &SnapshotError{Journal: true, Offset: offset, Newer: true, Reason: "record of a newer version"}
@@ -73,6 +73,8 @@ func (s *Store) replay(payload []byte, offset int64) (bool, *SnapshotError) {
 	switch {
 	case d.err != nil:
 		return false, d.err
+	case op == 0 || int(op) >= len(opNames):
+		d.fail(0, "unknown operation")
 	case last.record <= s.last.record:
 		return false, nil
 	case last.record > s.last.record+1:
@@ -88,6 +90,9 @@ func (s *Store) replay(payload []byte, offset int64) (bool, *SnapshotError) {
 	}
 	if d.err != nil {
 		return false, d.err
+	}
+	if tell != nil {
+		tell(s.record(frameSize + len(payload)))
 	}
 	s.apply()
 	return true, nil

@@ -99,8 +99,9 @@ func appendRows[T any](b []byte, rows []T, one func([]byte, *T) []byte) []byte {
 const invalidRow = "invalid row: "
 
 // restoreStore makes a store of a snapshot, or of none if it is nil, and of
-// the records in log that came after it. Its error is a [*SnapshotError].
-func restoreStore(now func() store.Instant, limits store.Limits, snapshot, log []byte, journal Journal) (*Store, Recovery, error) {
+// the records in log that came after it, of each of which tell is told unless it
+// is nil. Its error is a [*SnapshotError].
+func restoreStore(now func() store.Instant, limits store.Limits, snapshot, log []byte, journal Journal, tell func(*Record)) (*Store, Recovery, error) {
 	s := newStore(now, limits, journal)
 	var r Recovery
 	if snapshot != nil {
@@ -108,7 +109,7 @@ func restoreStore(now func() store.Instant, limits store.Limits, snapshot, log [
 			return nil, Recovery{}, err
 		}
 	}
-	if err := s.replayLog(log, &r); err != nil {
+	if err := s.replayLog(log, &r, tell); err != nil {
 		return nil, Recovery{}, err
 	}
 	return s, r, nil

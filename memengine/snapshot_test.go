@@ -26,7 +26,7 @@ func restored(t *testing.T, c *clock, snapshot, log string, j Journal) (*Store, 
 	if snapshot != "" {
 		b = []byte(snapshot)
 	}
-	s, r, err := restoreStore(c.read, store.Limits{}, b, []byte(log), j)
+	s, r, err := restoreStore(c.read, store.Limits{}, b, []byte(log), j, nil)
 	require.NoError(t, err)
 	return s, r
 }
@@ -72,14 +72,14 @@ func TestD1EveryFlippedBitIsFound(t *testing.T) {
 	b := []byte(snapshot(t, s))
 	for i := range len(b) * 8 {
 		b[i/8] ^= 1 << (i % 8)
-		_, _, err := restoreStore(c.read, store.Limits{}, b, nil, nil)
+		_, _, err := restoreStore(c.read, store.Limits{}, b, nil, nil, nil)
 		var damaged *SnapshotError
 		require.ErrorAs(t, err, &damaged, "bit %d", i)
 		require.False(t, damaged.Newer)
 		b[i/8] ^= 1 << (i % 8)
 	}
 	for i := range b {
-		_, _, err := restoreStore(c.read, store.Limits{}, b[:i], nil, nil)
+		_, _, err := restoreStore(c.read, store.Limits{}, b[:i], nil, nil, nil)
 		require.Error(t, err, "cut at %d", i)
 	}
 }
@@ -88,7 +88,7 @@ func TestD1ANewerSnapshotIsRefused(t *testing.T) {
 	b := []byte(snapshot(t, newStore(new(clock).read, store.Limits{}, nil)))
 	b[len(magic)]++
 	b = appendUint32(b[:len(b)-checksumSize], checksum(b[:len(b)-checksumSize]))
-	_, _, err := restoreStore(new(clock).read, store.Limits{}, b, nil, nil)
+	_, _, err := restoreStore(new(clock).read, store.Limits{}, b, nil, nil, nil)
 	var newer *SnapshotError
 	require.ErrorAs(t, err, &newer)
 	require.True(t, newer.Newer)
@@ -146,7 +146,7 @@ func TestD1ARowThatBreaksItsOwnRuleIsLoaded(t *testing.T) {
 		r := goodSchedule()
 		tc.mutate(&r)
 		c := &clock{now: 77}
-		s, rec, err := restoreStore(c.read, store.Limits{}, sealed(last, nil, []store.Schedule{r}, nil, nil), nil, nil)
+		s, rec, err := restoreStore(c.read, store.Limits{}, sealed(last, nil, []store.Schedule{r}, nil, nil), nil, nil, nil)
 		require.NoError(t, err, tc.rule)
 		require.Equal(t, 1, rec.Invalid)
 		got := s.ids.find(1).Schedule
@@ -181,7 +181,7 @@ func TestD1ARowThatBreaksItsOwnRuleIsLoaded(t *testing.T) {
 		j := goodJob()
 		tc.mutate(&j)
 		c := &clock{now: 77}
-		s, rec, err := restoreStore(c.read, store.Limits{}, sealed(last, queues, nil, []store.Job{j}, nil), nil, nil)
+		s, rec, err := restoreStore(c.read, store.Limits{}, sealed(last, queues, nil, []store.Job{j}, nil), nil, nil, nil)
 		require.NoError(t, err, tc.rule)
 		require.Equal(t, 1, rec.Invalid)
 		got := s.jobs.find(1).Job
@@ -231,7 +231,7 @@ func TestD1RowsThatContradictEachOtherAreRefused(t *testing.T) {
 		{"term above its sequence", sealed(last, nil, nil, nil, []store.Lease{{Lock: "l", Term: 6}})},
 		{"lease of the scheduler", sealed(last, nil, nil, nil, []store.Lease{{Lock: store.SchedulerLock, Term: 1}})},
 	} {
-		_, _, err := restoreStore(new(clock).read, store.Limits{}, tc.b, nil, nil)
+		_, _, err := restoreStore(new(clock).read, store.Limits{}, tc.b, nil, nil, nil)
 		var damaged *SnapshotError
 		require.ErrorAs(t, err, &damaged, tc.reason)
 		require.Equal(t, tc.reason, damaged.Reason)
@@ -253,7 +253,7 @@ func TestD1ALengthThatLiesTakesNoMemory(t *testing.T) {
 		b := append(append([]byte(magic), snapshotVersion), body...)
 		b = appendUint32(b, checksum(b))
 		allocs := testing.AllocsPerRun(1, func() {
-			_, _, err := restoreStore(new(clock).read, store.Limits{}, b, nil, nil)
+			_, _, err := restoreStore(new(clock).read, store.Limits{}, b, nil, nil, nil)
 			var damaged *SnapshotError
 			require.ErrorAs(t, err, &damaged)
 		})
