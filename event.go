@@ -39,9 +39,9 @@ const (
 	EventEnqueued  // Queue, Job
 	EventClaimed   // Queue, Job, Count: the attempt
 	EventBuried    // Queue, Count: jobs that died expired or without attempts left (QU5, QU9)
-	EventDone      // Queue, Job
-	EventRetried   // Queue, Job, Count: the attempt, Wait, Reason: the error's text
-	EventDied      // Queue, Job, Count: the attempt, Reason: the error's text
+	EventDone      // Queue, Job, Took
+	EventRetried   // Queue, Job, Count: the attempt, Took, Wait, Reason: the error's text
+	EventDied      // Queue, Job, Count: the attempt, Took, Reason: the error's text
 	EventClaimLost // Queue, Job
 	EventCancelled // Queue, Job
 	EventRequeued  // Queue, Job: the new id
@@ -82,6 +82,7 @@ type Event struct {
 	Owner string
 	Phase Phase
 	Wait  time.Duration
+	Took  time.Duration // from the claim to the end
 	Err   error
 }
 

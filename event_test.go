@@ -145,6 +145,34 @@ func TestEventsOfAFiredJobNameItsSchedule(t *testing.T) {
 	})
 }
 
+// The end of a run says how long it took since its claim, whose renewals change
+// nothing; of a clock that went back nothing less than zero.
+func TestEventsOfAnEndTellHowLongTheRunTook(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		for end, settle := range map[tickonce.EventKind]func(*tickonce.Job) error{
+			tickonce.EventDone:    func(job *tickonce.Job) error { return job.Ack(r.ctx) },
+			tickonce.EventRetried: func(job *tickonce.Job) error { return job.RetryAfter(r.ctx, errBoom, time.Hour) },
+			tickonce.EventDied:    func(job *tickonce.Job) error { return job.Fail(r.ctx, errBoom) },
+		} {
+			for after, took := range map[time.Duration]time.Duration{1500 * time.Millisecond: 1500 * time.Millisecond, -time.Second: 0} {
+				r.at(time.Minute)
+				r.enqueue("p", tickonce.EnqueueOptions{})
+				r.at(2 * time.Minute)
+				job := r.mustClaim()
+				r.at(2*time.Minute + after/2)
+				require.NoError(t, job.Heartbeat(r.ctx, time.Hour))
+				r.at(2*time.Minute + after)
+				r.take()
+				require.NoError(t, settle(job))
+				told := r.take()
+				require.Len(t, told, 1)
+				require.Equal(t, end, told[0].Kind)
+				require.Equal(t, took, told[0].Took, "%v after %s", end, after)
+			}
+		}
+	})
+}
+
 // Events come after the write, and the observer may call the engine.
 func TestObserverMayCallTheEngine(t *testing.T) {
 	for _, s := range stores {

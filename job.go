@@ -34,9 +34,10 @@ type Job struct {
 	LastError   string // of the attempt before
 	Deadline    time.Time
 
-	engine *Engine
-	token  int32
-	stamps store.Stamps
+	engine  *Engine
+	token   int32
+	claimed store.Instant
+	stamps  store.Stamps
 }
 
 func (e *Engine) jobOf(row *store.Job) *Job {
@@ -46,7 +47,7 @@ func (e *Engine) jobOf(row *store.Job) *Job {
 		Enqueued: timeOf(row.EnqueuedAt), RunAt: timeOf(row.RunAt),
 		Attempt: int(row.Attempts), MaxAttempts: int(row.Stamps.MaxAttempts), Priority: row.Priority,
 		LastError: row.LastError, Deadline: timeOf(row.Deadline),
-		engine: e, token: row.Attempts, stamps: row.Stamps,
+		engine: e, token: row.Attempts, claimed: row.Since, stamps: row.Stamps,
 	}
 }
 
@@ -164,6 +165,9 @@ func (j *Job) settle(ctx context.Context, op string, end store.Settle) error {
 // settled is the event of a settlement.
 func (j *Job) settled(now store.Instant, s store.Settle, ok bool) Event {
 	event := Event{At: timeOf(now), Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
+	if ok {
+		event.Took = durationOf(max(int64(now-j.claimed), 0)) // the clock may have gone back
+	}
 	switch {
 	case !ok:
 		event.Kind = EventClaimLost

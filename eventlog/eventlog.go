@@ -9,7 +9,7 @@
 // in words, as in "lease lapsed". Its attributes are those fields of
 // [tickonce.Event] that the event sets, under their names in snake_case:
 // schedule, queue, job, boundary, first, last, count, reason, owner, phase,
-// wait, error.
+// took, wait, error.
 //
 // The level says who has to know:
 //
@@ -112,9 +112,8 @@ func record(e tickonce.Event, level slog.Level) slog.Record {
 	addString(&r, "reason", e.Reason)
 	addString(&r, "owner", e.Owner)
 	addString(&r, "phase", string(e.Phase))
-	if e.Wait != 0 {
-		r.AddAttrs(slog.Duration("wait", e.Wait))
-	}
+	addDuration(&r, "took", e.Took)
+	addDuration(&r, "wait", e.Wait)
 	if e.Err != nil {
 		r.AddAttrs(slog.Any("error", e.Err))
 	}
@@ -130,6 +129,12 @@ func addString(r *slog.Record, key, value string) {
 func addInt(r *slog.Record, key string, value int64) {
 	if value != 0 {
 		r.AddAttrs(slog.Int64(key, value))
+	}
+}
+
+func addDuration(r *slog.Record, key string, value time.Duration) {
+	if value != 0 {
+		r.AddAttrs(slog.Duration(key, value))
 	}
 }
 

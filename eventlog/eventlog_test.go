@@ -116,8 +116,8 @@ var cases = []struct {
 		`level=WARN msg=buried queue=mail count=3`,
 	},
 	{
-		tickonce.Event{Kind: tickonce.EventDone, Queue: "mail", Job: 7, Schedule: "report", Boundary: at},
-		`level=DEBUG msg=done schedule=report queue=mail job=7 boundary=2026-03-01T12:00:00.000Z`,
+		tickonce.Event{Kind: tickonce.EventDone, Queue: "mail", Job: 7, Schedule: "report", Boundary: at, Took: 1500 * time.Millisecond},
+		`level=DEBUG msg=done schedule=report queue=mail job=7 boundary=2026-03-01T12:00:00.000Z took=1.5s`,
 	},
 	{
 		tickonce.Event{Kind: tickonce.EventRetried, Queue: "mail", Job: 7, Count: 1, Wait: 40 * time.Second, Reason: "no route"},

@@ -51,6 +51,8 @@
 //
 //	tickonce_executions_total{queue,outcome}  counter  done retried died claim_lost abandoned
 //		Attempts at jobs that ended, by outcome.
+//	tickonce_execution_duration_seconds  histogram  done retried died
+//		From the claim of a job to the end of the attempt, if it was not lost.
 //	tickonce_buried_jobs_total{queue}  counter  buried
 //		Jobs that died unstarted: expired, or claimed for the last time and not settled.
 //
@@ -103,7 +105,7 @@
 // # Labels
 //
 // No label grows without bound, whatever an engine is asked to do: there are at
-// most 19 series for each value of queue, 11 for each named schedule and 48
+// most 19 series for each value of queue, 11 for each named schedule and 65
 // besides.
 //
 //	queue     the queue's name; an outbox's begins with "__alkstore_outbox:"

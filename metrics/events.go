@@ -30,8 +30,11 @@ func oneOf(known []string, value string) string {
 }
 
 // Buckets are in seconds. A runner that is on time wakes within a second, and
-// an outage may last for days.
-var latenessBuckets = []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 6 * 3600, 24 * 3600}
+// an outage may last for days; a run takes milliseconds or hours.
+var (
+	latenessBuckets = []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 6 * 3600, 24 * 3600}
+	durationBuckets = []float64{0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600}
+)
 
 // events are the metrics that events move.
 type events struct {
@@ -44,6 +47,7 @@ type events struct {
 	lateness                             prometheus.Histogram
 
 	executions, buried *prometheus.CounterVec
+	duration           prometheus.Histogram
 
 	leadership, standBys, retries, stops *prometheus.CounterVec
 	leading                              prometheus.Gauge
@@ -59,11 +63,7 @@ func newEvents(schedules []string) *events {
 	m := &events{named: map[string]string{}, leaders: map[string]bool{}}
 
 	m.fires = m.counters("fires_total", "Boundaries that fired.", "queue")
-	m.lateness = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: namespace, Name: "fire_lateness_seconds", Buckets: latenessBuckets,
-		Help: "How long after its boundary a fire came.",
-	})
-	m.all = append(m.all, m.lateness)
+	m.lateness = m.histogram("fire_lateness_seconds", "How long after its boundary a fire came.", latenessBuckets)
 	m.skipped = m.counters("skipped_boundaries_total", "Boundaries that were dropped unfired, by reason.", "reason")
 	m.quarantines = m.counters("quarantines_total", "Times that a schedule was held, again each minute that it stays so.", "queue")
 	m.changes = m.counters("schedule_changes_total", "Changes of schedules, by what was done.", "change")
@@ -71,6 +71,7 @@ func newEvents(schedules []string) *events {
 	m.rearmed = m.counter("rearmed_cursors_total", "Cursors set anew, since they were ahead.")
 
 	m.executions = m.counters("executions_total", "Attempts at jobs that ended, by outcome.", "queue", "outcome")
+	m.duration = m.histogram("execution_duration_seconds", "From the claim of a job to the end of the attempt, if it was not lost.", durationBuckets)
 	m.buried = m.counters("buried_jobs_total", "Jobs that died unstarted: expired, or claimed for the last time and not settled.", "queue")
 
 	m.leading = prometheus.NewGauge(prometheus.GaugeOpts{
@@ -135,6 +136,12 @@ func (m *events) begin(queue string) {
 	zero(m.quarantines, []string{queue})
 	zero(m.buried, []string{queue})
 	zero(m.executions, outcomes, queue)
+}
+
+func (m *events) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+	m.all = append(m.all, histogram)
+	return histogram
 }
 
 func (m *events) describe(descs chan<- *prometheus.Desc) {

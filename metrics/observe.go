@@ -58,11 +58,13 @@ func (m *events) observe(e tickonce.Event) {
 		m.buried.WithLabelValues(m.names.label(e.Queue)).Add(float64(e.Count))
 	case tickonce.EventDone:
 		m.executed(e, "ok")
+		m.duration.Observe(e.Took.Seconds())
 		if schedule, ok := m.named[e.Schedule]; ok {
 			m.scheduleSuccess.WithLabelValues(schedule).Set(seconds(e.At))
 		}
 	case tickonce.EventRetried, tickonce.EventDied:
 		m.executed(e, "failed")
+		m.duration.Observe(e.Took.Seconds())
 	case tickonce.EventClaimLost:
 		m.executed(e, "lost")
 	case tickonce.EventAbandoned:
