@@ -312,11 +312,11 @@ func TestD3LeftoversAreRemoved(t *testing.T) {
 	require.Equal(t, []string{"log-00000003", "notes.tmp", "snapshot-00000003"}, d.list())
 }
 
-// The files of version 1 can be opened by every later one. The directory was
-// made by six calls of the script with a rotation after the fourth, and holds
-// half a seventh.
+// The files of version 1 can be opened by every later one, which goes on behind
+// them in the log, and writes its own snapshots. The directory was made by six
+// calls of the script with a rotation after the fourth, and holds half a seventh.
 func TestD3FilesOfVersion1AreRead(t *testing.T) {
-	script := newScript(t, 6)
+	script := newScript(t, 9)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))))
 	e, r, err := Open(dir, script.config(), Options{})
@@ -324,7 +324,50 @@ func TestD3FilesOfVersion1AreRead(t *testing.T) {
 	require.Equal(t, 6, script.at(t, e.Engine))
 	require.Equal(t, 2, r.Records)
 	require.Len(t, r.Dropped, 1)
+	for i := 6; i < 9; i++ {
+		require.NoError(t, script.call(e.Engine, i))
+	}
 	require.NoError(t, e.Close())
+
+	e, r, err = Open(dir, script.config(), Options{})
+	require.NoError(t, err)
+	require.Equal(t, Recovery{Records: 5}, r)
+	require.Equal(t, 9, script.at(t, e.Engine))
+	old, err := os.ReadFile(filepath.Join(dir, "snapshot-00000002"))
+	require.NoError(t, err)
+	require.NoError(t, e.Rotate())
+	require.NoError(t, e.Close())
+	latest, err := os.ReadFile(filepath.Join(dir, "snapshot-00000003"))
+	require.NoError(t, err)
+	require.Less(t, old[headerSize+8], latest[headerSize+8], "the version of the snapshot in it")
+	e, _, err = Open(dir, script.config(), Options{})
+	require.NoError(t, err)
+	require.Equal(t, 9, script.at(t, e.Engine))
+	require.NoError(t, e.Close())
+}
+
+// What a later version has written is named by its file, and left as it is.
+func TestD3ALaterVersionsSnapshotOrRecordIsRefused(t *testing.T) {
+	script := newScript(t, 8)
+	d := rotated(t, script)
+	log, snapshot := d.names["log-00000003"].data, d.names["snapshot-00000003"].data
+
+	later := slices.Clone(snapshot)
+	later[headerSize+8]++
+	copy(later[len(later)-4:], leaf(checksum(later[headerSize:len(later)-4])))
+	_, _, err := reopen(script, d, "snapshot-00000003", later)
+	require.ErrorIs(t, err, tickonce.ErrSnapshot)
+	require.EqualError(t, err, fmt.Sprintf("snapshot-00000003 is newer than this version: at byte %d: version %d", headerSize+8, later[headerSize+8]))
+
+	record, _, _ := recordAt(log, headerSize)
+	record = slices.Clone(record)
+	const inFrame = 12 // of memengine
+	record[inFrame]++
+	copy(record[4:], leaf(checksum(record[inFrame:])))
+	copy(record[8:], leaf(checksum(record[:8])))
+	_, _, err = reopen(script, d, "log-00000003", appendRecord(slices.Clone(log[:headerSize]), record, sum(log), int64(headerSize), int64(headerSize)))
+	require.ErrorIs(t, err, tickonce.ErrSnapshot)
+	require.EqualError(t, err, fmt.Sprintf("log-00000003 is newer than this version: at byte %d: record of a newer version", headerSize+frameSize+inFrame))
 }
 
 // Whatever the bytes behind a log's header are, they are read as records and a

@@ -1,0 +1,128 @@
+package memengine
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// golden are the snapshot and the log that a version wrote, which are one state.
+// They are kept for ever: each version reads them.
+func golden(t *testing.T, version string) (snapshot, log string) {
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join("testdata", version, name))
+		require.NoError(t, err)
+		return string(b)
+	}
+	return read("snapshot"), read("log")
+}
+
+// What version 1 kept is there, and what it did not know is as it was for it.
+func TestD1WhatVersion1WroteIsRead(t *testing.T) {
+	old, _ := golden(t, "v1")
+	require.EqualValues(t, 1, old[len(magic)])
+	c := &clock{now: 3285}
+	s, r := restored(t, c, old, "", nil)
+	require.Zero(t, r)
+	checkIndexes(t, s, c.now)
+
+	held, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: "held"}})
+	require.NotNil(t, held)
+	require.Equal(t, store.Schedule{
+		ID: held.ID, Rev: 1, Name: "held", Spec: "@every 1s", Queue: "q", Payload: []byte("payload"),
+		Stamps: stamps, CatchUp: store.CatchUp{WindowMS: 5000, Max: 1, Newest: true}, Cursor: 7000, DueAt: 7000,
+		Priority: 7, Paused: store.PausedByUser, Hold: &store.Hold{Reason: "its spec", Since: 4000, Times: 3},
+	}, held.Schedule)
+	require.Equal(t, "o", s.lease("l").Owner)
+
+	states, keys, failed := map[store.State]int{}, 0, 0
+	for j := range s.jobs.from(0) {
+		states[j.State]++
+		if j.Key != "" {
+			keys++
+		}
+		if j.LastError != "" {
+			failed++
+		}
+		require.False(t, j.Alone)
+		require.Zero(t, j.Origin)
+		require.Equal(t, j.State == store.Pending, j.Since == store.None)
+		if j.State == store.Claimed {
+			require.Equal(t, j.Deadline, j.Since.Add(j.Stamps.VisibilityMS))
+		}
+	}
+	require.Equal(t, map[store.State]int{store.Pending: 20, store.Claimed: 11, store.Dead: 32}, states)
+	require.Equal(t, 11, keys)
+	require.Equal(t, 34, failed)
+}
+
+// A version's snapshot and its log come to the same, in the encoding of today.
+func TestD1D3OldVersionsAreReadAndTheLatestIsWritten(t *testing.T) {
+	versions, err := os.ReadDir("testdata")
+	require.NoError(t, err)
+	read := 0
+	for _, v := range versions {
+		if v.Name() == "fuzz" {
+			continue
+		}
+		read++
+		t.Run(v.Name(), func(t *testing.T) {
+			old, log := golden(t, v.Name())
+			c := &clock{now: 3285}
+			j := &MemJournal{log: []byte(log)}
+			s, r := restored(t, c, old, "", nil)
+			require.Zero(t, r)
+			replayed, r := restored(t, c, "", log, j)
+			require.Equal(t, int64(len(log)), r.Offset)
+			now := snapshot(t, s)
+			require.EqualValues(t, snapshotVersion, now[len(magic)])
+			require.Equal(t, now, snapshot(t, replayed))
+			again, _ := restored(t, c, now, "", nil)
+			require.Equal(t, now, snapshot(t, again))
+
+			w := newWorkload(replayed, c, 1)
+			for range 100 {
+				require.NoError(t, w.plan()())
+			}
+			mixed := string(j.Bytes())
+			require.Greater(t, len(mixed), len(log))
+			require.EqualValues(t, recordVersion, mixed[len(log)+frameSize])
+			fromLogs, _ := restored(t, c, "", mixed, nil)
+			require.Equal(t, snapshot(t, replayed), snapshot(t, fromLogs))
+			fromSnapshot, r := restored(t, c, old, mixed, nil)
+			require.Equal(t, snapshot(t, replayed), snapshot(t, fromSnapshot))
+			require.Positive(t, r.Skipped)
+		})
+	}
+	require.Positive(t, read)
+}
+
+// Every byte of an old version's files counts as much as one of today's.
+func TestD1D3EveryFlippedByteOfAnOldVersionIsFound(t *testing.T) {
+	old, log := golden(t, "v1")
+	c := &clock{now: 3285}
+	for i := range old {
+		b := []byte(old)
+		b[i] ^= 0x10
+		_, _, err := restoreStore(c.read, store.Limits{}, b, nil, nil, nil)
+		require.ErrorAs(t, err, new(*SnapshotError), "byte %d of the snapshot", i)
+		_, _, err = restoreStore(c.read, store.Limits{}, b[:i], nil, nil, nil)
+		require.ErrorAs(t, err, new(*SnapshotError), "the snapshot cut at %d", i)
+	}
+	_, whole := restored(t, c, "", log, nil)
+	for i := range log {
+		b := []byte(log)
+		b[i] ^= 0x10
+		_, r, err := restoreStore(c.read, store.Limits{}, nil, b, nil, nil)
+		if err == nil { // in the last record
+			require.NotEmpty(t, r.Torn, "byte %d of the log", i)
+			require.Equal(t, whole.Records-1, r.Records)
+			continue
+		}
+		require.ErrorAs(t, err, new(*SnapshotError))
+	}
+}
