@@ -24,7 +24,7 @@ type FirePlan struct {
 
 // PlanFire decides what a due row does at now (T1–T14, Q1–Q6, G5, G6). The
 // cursor moves past every boundary ≤ now; of these fire what the catch-up
-// policy and the cap allow, the others are skipped with a reason. A row that
+// policy, the overlap (X9) and the cap allow, the others are skipped with a reason. A row that
 // cannot be decided is held, with its cursor where it is. Full says that the
 // row's queue had no room for it at this revision.
 func PlanFire(row *store.Schedule, now store.Instant, full bool) FirePlan {
@@ -66,29 +66,27 @@ func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool) {
 		move.SetAt = now
 	}
 	if cursor <= now {
-		p.choose(row.CatchUp, cursor, next, interval, now)
+		p.choose(row, cursor, next, interval, now)
 	}
 }
 
 // choose splits the boundaries in [first, end) into fired and skipped ones.
-func (p *FirePlan) choose(policy store.CatchUp, first, end store.Instant, intervalMS int64, now store.Instant) {
+func (p *FirePlan) choose(row *store.Schedule, first, end store.Instant, intervalMS int64, now store.Instant) {
 	every := store.Instant(intervalMS)
 	skip := func(i int, reason store.SkipReason, from, to store.Instant) {
 		if from < to {
 			p.Skips[i] = store.Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
 		}
 	}
+	policy := &row.CatchUp
 	if edge := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && first < edge {
 		inside := min(end, first+(edge-first+every-1)/every*every)
 		skip(0, store.SkipPolicy, first, inside)
 		first = inside
 	}
+	most, reason := surplus(row)
 	count := int64((end - first) / every)
-	fires := min(count, int64(policy.Max))
-	reason := store.SkipPolicy
-	if policy.Max == CatchUpCap {
-		reason = store.SkipCap
-	}
+	fires := min(count, most)
 	if policy.Newest {
 		skip(1, reason, first, end-store.Instant(fires)*every)
 		first = end - store.Instant(fires)*every
@@ -96,6 +94,21 @@ func (p *FirePlan) choose(policy store.CatchUp, first, end store.Instant, interv
 		skip(1, reason, first+store.Instant(fires)*every, end)
 	}
 	p.First, p.EveryMS, p.Move.Fires = first, intervalMS, int32(fires)
+}
+
+// surplus is how many boundaries within the window one tick fires at most, and
+// why the others do not.
+func surplus(row *store.Schedule) (most int64, reason store.SkipReason) {
+	switch {
+	case row.Overlap.Blocked(row.Live):
+		return 0, store.SkipOverlap
+	case row.Overlap != store.Allow: // one more would run over the first
+		return 1, store.SkipOverlap
+	case row.CatchUp.Max == CatchUpCap:
+		return CatchUpCap, store.SkipCap
+	default:
+		return int64(row.CatchUp.Max), store.SkipPolicy
+	}
 }
 
 // hold quarantines the row (Q3): looked at again after a minute, the cursor

@@ -204,7 +204,8 @@ func TestT14TheEdgeOfTheWindow(t *testing.T) {
 	}
 }
 
-// dueRows are rows with any grid and policy at a now from their cursor on.
+// dueRows are rows with any grid, policy and overlap at a now from their cursor
+// on.
 var dueRows = rapid.Custom(func(t *rapid.T) (d struct {
 	row   store.Schedule
 	every int64
@@ -229,6 +230,8 @@ var dueRows = rapid.Custom(func(t *rapid.T) (d struct {
 			d.row.CatchUp.WindowMS = max(1, d.row.CatchUp.WindowMS%(100*d.every))
 		}
 	}
+	d.row.Overlap = store.Overlap(rapid.Uint8Range(0, uint8(store.BufferOne)).Draw(t, "overlap"))
+	d.row.Live = store.Live{Pending: rapid.Int32Range(0, 1).Draw(t, "pending"), Claimed: rapid.Int32Range(0, 1).Draw(t, "claimed")}
 	return d
 })
 
@@ -247,6 +250,10 @@ func TestT12FiredAndSkippedAreThePassedBoundaries(t *testing.T) {
 		}
 		require.Equal(t, next, p.Move.Cursor)
 		require.LessOrEqual(t, p.Move.Fires, d.row.CatchUp.Max)
+		if d.row.Overlap != store.Allow {
+			require.LessOrEqual(t, p.Move.Fires, int32(1))
+			require.False(t, p.Move.Fires > 0 && d.row.Overlap.Blocked(d.row.Live), "X9")
+		}
 
 		type run struct {
 			first store.Instant
