@@ -20,6 +20,9 @@ const (
 	EventPaused      // Schedule
 	EventResumed     // Schedule; Boundary: the next one
 
+	EventBreakerOpened // Schedule, Queue, Job: or 0, Count: the failures in a row (X4)
+	EventTriggered     // Schedule, Queue, Job
+
 	// The tick.
 	EventFired       // Schedule, Queue, Job, Boundary
 	EventSkipped     // Schedule, First, Last, Count, Reason
@@ -39,21 +42,27 @@ const (
 	EventEnqueued  // Queue, Job
 	EventClaimed   // Queue, Job, Count: the attempt
 	EventBuried    // Queue, Count: jobs that died expired or without attempts left (QU5, QU9)
-	EventDone      // Queue, Job, Took
-	EventRetried   // Queue, Job, Count: the attempt, Took, Wait, Reason: the error's text
-	EventDied      // Queue, Job, Count: the attempt, Took, Reason: the error's text
+	EventDone      // Queue, Job, Execution, Took
+	EventRetried   // Queue, Job, Execution, Count: the attempt, Took, Wait, Reason: the error's text
+	EventDied      // Queue, Job, Execution, Count: the attempt, Took, Reason: the error's text
 	EventClaimLost // Queue, Job
 	EventCancelled // Queue, Job
 	EventRequeued  // Queue, Job: the new id
 	EventPurged    // Queue, Count
 	EventAbandoned // Owner, Queue, Job, Schedule, Boundary: a worker that ended left its claim to lapse
+
+	// Deliveries: the ends of the jobs of outboxes.
+	EventDelivered       // Queue, Job, Delivery, Origin, Took
+	EventDeliveryRetried // Queue, Job, Delivery, Origin, Count: the try, Took, Wait, Reason: the error's text
+	EventDeliveryFailed  // Queue, Job, Delivery, Origin, Count: the try, Took, Reason: the error's text
 )
 
 var eventNames = [...]string{
-	"none", "scheduled", "unscheduled", "paused", "resumed", "fired", "skipped", "quarantined",
+	"none", "scheduled", "unscheduled", "paused", "resumed", "breaker_opened",
+	"triggered", "fired", "skipped", "quarantined",
 	"cursor_ahead", "rearmed", "leading", "lease_lapsed", "leadership_lost", "stand_by", "retrying",
 	"stopped", "enqueued", "claimed", "buried", "done", "retried", "died", "claim_lost", "cancelled",
-	"requeued", "purged", "abandoned",
+	"requeued", "purged", "abandoned", "delivered", "delivery_retried", "delivery_failed",
 }
 
 func (k EventKind) String() string {
@@ -74,6 +83,10 @@ type Event struct {
 	Queue    string
 	Job      JobID
 	Boundary time.Time
+	Origin   JobID // of a delivery: the job whose result it is, or 0
+
+	Execution Execution // how a run ended, or 0
+	Delivery  Delivery  // and a delivery (X1)
 
 	First, Last time.Time // of a range of boundaries
 	Count       int64

@@ -13,7 +13,7 @@ import (
 
 func TestEventKindsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
-	for kind := tickonce.EventNone; kind <= tickonce.EventAbandoned; kind++ {
+	for kind := tickonce.EventNone; kind <= tickonce.EventDeliveryFailed; kind++ {
 		name := kind.String()
 		require.NotEqual(t, "unknown", name)
 		require.False(t, seen[name], name)
@@ -22,7 +22,7 @@ func TestEventKindsHaveNames(t *testing.T) {
 	require.Equal(t, "none", tickonce.EventNone.String())
 	require.Equal(t, "retrying", tickonce.EventRetrying.String())
 	require.Equal(t, "abandoned", tickonce.EventAbandoned.String())
-	require.Equal(t, "unknown", (tickonce.EventAbandoned + 1).String())
+	require.Equal(t, "unknown", (tickonce.EventDeliveryFailed + 1).String())
 }
 
 // Each change is told once, with the fields that its kind promises.
@@ -104,11 +104,11 @@ func TestEventsOfJobs(t *testing.T) {
 			tickonce.Event{Kind: tickonce.EventClaimed, Job: 3, Count: 1},
 		)
 		require.NoError(t, jobs[0].Ack(r.ctx))
-		told(tickonce.Event{Kind: tickonce.EventDone, Job: 1})
+		told(tickonce.Event{Kind: tickonce.EventDone, Job: 1, Execution: tickonce.ExecutionOK})
 		require.NoError(t, jobs[1].RetryAfter(r.ctx, errBoom, time.Hour))
-		told(tickonce.Event{Kind: tickonce.EventRetried, Job: 2, Count: 1, Wait: time.Hour, Reason: "boom"})
+		told(tickonce.Event{Kind: tickonce.EventRetried, Job: 2, Execution: tickonce.ExecutionFailed, Count: 1, Wait: time.Hour, Reason: "boom"})
 		require.NoError(t, jobs[2].Fail(r.ctx, errBoom))
-		told(tickonce.Event{Kind: tickonce.EventDied, Job: 3, Count: 1, Reason: "boom"})
+		told(tickonce.Event{Kind: tickonce.EventDied, Job: 3, Execution: tickonce.ExecutionFailed, Count: 1, Reason: "boom"})
 		require.ErrorIs(t, jobs[0].Ack(r.ctx), tickonce.ErrClaimLost)
 		told(tickonce.Event{Kind: tickonce.EventClaimLost, Job: 1})
 		_, err = r.Cancel(r.ctx, "q", 4)
@@ -141,6 +141,7 @@ func TestEventsOfAFiredJobNameItsSchedule(t *testing.T) {
 		require.NoError(t, job.Ack(r.ctx))
 		require.Equal(t, []tickonce.Event{{
 			Kind: tickonce.EventDone, At: start.Add(time.Minute), Queue: "q", Job: job.ID, Schedule: "s", Boundary: start.Add(time.Minute),
+			Execution: tickonce.ExecutionOK,
 		}}, r.take())
 	})
 }

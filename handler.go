@@ -10,7 +10,7 @@ import (
 )
 
 // Handler does a job. What it returns ends the job's attempt: nil acks it, an
-// error retries it after the job's curve (QU6), and [Permanent] and
+// error retries it after the job's curve (QU6), and [Permanent], [Transient] and
 // [RetryAfter] mark an error that does otherwise. A panic counts as an error.
 // A handler leaves the settlement to whoever calls it, must bear running twice
 // for one job, and returns soon after its context has ended, whose cause tells
@@ -19,8 +19,9 @@ type Handler func(ctx context.Context, job *Job) error
 
 // mark says what a marked error makes of its job.
 type mark struct {
-	err     error
-	delayMS int64 // -1: dead
+	err       error
+	permanent bool
+	delayMS   int64 // -1: after the curve
 }
 
 func (m *mark) Error() string { return m.err.Error() }
@@ -32,7 +33,17 @@ func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &mark{err, -1}
+	return &mark{err: err, permanent: true}
+}
+
+// Transient marks an error after which another attempt may do: the job is
+// retried after its curve, whatever the error wraps. That is what an unmarked
+// error does, but for one of a delivery (X6). It returns nil for nil.
+func Transient(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &mark{err: err, delayMS: -1}
 }
 
 // RetryAfter marks an error after which the job is ready again d later, rounded
@@ -46,7 +57,7 @@ func RetryAfter(d time.Duration, err error) error {
 	if d > 0 && d%time.Millisecond != 0 {
 		ms++
 	}
-	return &mark{err, ms}
+	return &mark{err: err, delayMS: ms}
 }
 
 // markOf is the first mark along the error's chain, or nil. A chain that
@@ -66,6 +77,16 @@ type panicError struct {
 }
 
 func (e *panicError) Error() string { return "panic: " + e.text }
+
+// exitError is of a handler that ended its goroutine.
+type exitError string
+
+func (e exitError) Error() string { return string(e) }
+
+// timeoutError is of a run that met its deadline (X5).
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string { return "timed out after " + e.after.String() }
 
 // contained calls the handler and turns a panic into a [*panicError] (O2).
 func contained(ctx context.Context, job *Job, handle Handler) (err error) {

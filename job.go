@@ -25,6 +25,7 @@ type Job struct {
 
 	Schedule string    // the schedule that fired it, or ""
 	Boundary time.Time // and the boundary, or the zero time
+	Origin   JobID     // of a delivery: the job whose result it is, which has the two above; or 0
 
 	Enqueued    time.Time
 	RunAt       time.Time
@@ -43,7 +44,7 @@ type Job struct {
 func (e *Engine) jobOf(row *store.Job) *Job {
 	return &Job{
 		ID: row.ID, Queue: row.Queue, Payload: cloneBytes(row.Payload),
-		Schedule: row.Schedule, Boundary: timeOf(row.FireAt),
+		Schedule: row.Schedule, Boundary: timeOf(row.FireAt), Origin: row.Origin,
 		Enqueued: timeOf(row.EnqueuedAt), RunAt: timeOf(row.RunAt),
 		Attempt: int(row.Attempts), MaxAttempts: int(row.Stamps.MaxAttempts), Priority: row.Priority,
 		LastError: row.LastError, Deadline: timeOf(row.Deadline),
@@ -109,33 +110,6 @@ func (j *Job) Heartbeat(ctx context.Context, extension time.Duration) error {
 	return nil
 }
 
-func (j *Job) ack() store.Settle {
-	return store.Settle{Job: j.ID, Attempt: j.token, To: store.Done}
-}
-
-func (j *Job) retry(cause error, delayMS int64) store.Settle {
-	return core.PlanRetry(j.engine.config.Seed, j.ID, j.token, j.stamps, delayMS, j.engine.errorText(cause))
-}
-
-func (j *Job) fail(cause error) store.Settle {
-	return store.Settle{Job: j.ID, Attempt: j.token, To: store.Dead, Error: j.engine.errorText(cause)}
-}
-
-// outcome is what a handler's error makes of the job: without a mark, it is
-// retried after delayMS or, where that is negative, after the curve.
-func (j *Job) outcome(err error, delayMS int64) store.Settle {
-	if err == nil {
-		return j.ack()
-	}
-	if m := markOf(err); m != nil {
-		if m.delayMS < 0 {
-			return j.fail(err)
-		}
-		delayMS = m.delayMS
-	}
-	return j.retry(err, delayMS)
-}
-
 // check refuses a job that no claim handed out.
 func (j *Job) check() error {
 	if j == nil || j.engine == nil {
@@ -144,13 +118,13 @@ func (j *Job) check() error {
 	return nil
 }
 
-func (j *Job) settle(ctx context.Context, op string, end store.Settle) error {
+func (j *Job) settle(ctx context.Context, op string, end ending) error {
 	if end.To == store.Pending {
 		defer j.engine.queues.raise(j.Queue) // after an error, too: it may be done
 	}
 	s := takeScratch()
 	defer s.drop()
-	s.settle[0] = end
+	s.settle[0] = end.Settle
 	now, err := j.engine.store.Settle(ctx, s.settle[:], s.held[:])
 	if err != nil {
 		return &OpError{Op: op, Queue: j.Queue, Err: err}
@@ -160,25 +134,6 @@ func (j *Job) settle(ctx context.Context, op string, end store.Settle) error {
 		return ErrClaimLost
 	}
 	return nil
-}
-
-// settled is the event of a settlement.
-func (j *Job) settled(now store.Instant, s store.Settle, ok bool) Event {
-	event := Event{At: timeOf(now), Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
-	if ok {
-		event.Took = durationOf(max(int64(now-j.claimed), 0)) // the clock may have gone back
-	}
-	switch {
-	case !ok:
-		event.Kind = EventClaimLost
-	case s.To == store.Done:
-		event.Kind = EventDone
-	case s.To == store.Pending:
-		event.Kind, event.Count, event.Wait, event.Reason = EventRetried, int64(s.Attempt), durationOf(s.DelayMS), s.Error
-	default:
-		event.Kind, event.Count, event.Reason = EventDied, int64(s.Attempt), s.Error
-	}
-	return event
 }
 
 // errorText is what is kept of an error.

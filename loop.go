@@ -2,7 +2,6 @@ package tickonce
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -77,7 +76,7 @@ func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c 
 	}
 	ends := make(chan end, w.config.Concurrency)
 	call := func(r *Run) {
-		err := errors.New("the handler ended its goroutine")
+		var err error = exitError("the handler ended its goroutine")
 		defer func() { ends <- end{r, err} }()
 		err = r.Call(handle)
 	}

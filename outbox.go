@@ -2,7 +2,6 @@ package tickonce
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -74,7 +73,7 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (b
 	returned := false
 	defer func() {
 		if !returned { // nothing to return an error to
-			_ = job.Retry(settled, errors.New("deliver ended its goroutine"))
+			_ = job.Retry(settled, exitError("deliver ended its goroutine"))
 		}
 	}()
 	failure := contained(ctx, job, deliver)
@@ -83,7 +82,7 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (b
 	if failure != nil {
 		op = "retry"
 	}
-	return true, job.settle(settled, op, job.outcome(failure, -1))
+	return true, job.settle(settled, op, job.outcome(failure, false))
 }
 
 // NextClaimAt is [Engine.NextClaimAt] of the outbox.

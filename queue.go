@@ -209,7 +209,7 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 		if job == nil || job.engine != e {
 			return nil, &OptionError{Option: "jobs", Problem: "has no job of this engine at index " + strconv.Itoa(i)}
 		}
-		settles[i] = store.Settle{Job: job.ID, Attempt: job.token, To: store.Done}
+		settles[i] = job.ack().Settle
 	}
 	acked = make([]bool, len(jobs))
 	now, err := e.store.Settle(ctx, settles, acked)
@@ -217,7 +217,7 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 		return nil, &OpError{Op: "ack", Err: err}
 	}
 	for i, job := range jobs {
-		e.emit(job.settled(now, settles[i], acked[i]))
+		e.emit(job.settled(now, job.ack(), acked[i]))
 	}
 	return acked, nil
 }

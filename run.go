@@ -24,7 +24,7 @@ type Run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	state  runState
-	end    store.Settle // of an ended or overdue run
+	end    ending // of an ended or overdue run
 
 	// On the host's clock, counted from before the call that made the claim
 	// or renewed it.

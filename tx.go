@@ -95,7 +95,7 @@ func (tx *Tx) commit() error {
 	done, err := tx.engine.commit(tx.ctx, "transaction", b)
 	if done.Refusal.Why == store.ClaimLost {
 		index := done.Refusal.Index
-		tx.engine.emit(tx.claims[index].settled(done.Now, b.Settles[index], false))
+		tx.engine.emit(tx.claims[index].settled(done.Now, ending{}, false))
 	}
 	if err != nil {
 		return err
@@ -259,21 +259,21 @@ func (o TxOutbox) Enqueue(payload []byte, opts OutboxOptions) (*TxJob, error) {
 }
 
 // Ack stages [Job.Ack].
-func (tx *Tx) Ack(j *Job) error { return tx.settle(j, func() store.Settle { return j.ack() }) }
+func (tx *Tx) Ack(j *Job) error { return tx.settle(j, func() ending { return j.ack() }) }
 
 // Retry stages [Job.Retry].
 func (tx *Tx) Retry(j *Job, cause error) error {
-	return tx.settle(j, func() store.Settle { return j.retry(cause, -1) })
+	return tx.settle(j, func() ending { return j.retry(cause, -1) })
 }
 
 // Fail stages [Job.Fail].
 func (tx *Tx) Fail(j *Job, cause error) error {
-	return tx.settle(j, func() store.Settle { return j.fail(cause) })
+	return tx.settle(j, func() ending { return j.fail(cause) })
 }
 
 // settle stages the end of a claim. Whether the claim is the live one shows at
 // the commit, but for a job that this transaction has ended already.
-func (tx *Tx) settle(j *Job, end func() store.Settle) error {
+func (tx *Tx) settle(j *Job, end func() ending) error {
 	switch {
 	case tx.done:
 		return ErrTxDone
@@ -284,7 +284,7 @@ func (tx *Tx) settle(j *Job, end func() store.Settle) error {
 	}
 	tx.ends[j.ID] = true
 	s := end()
-	tx.batch.Settles = append(tx.batch.Settles, s)
+	tx.batch.Settles = append(tx.batch.Settles, s.Settle)
 	tx.claims = append(tx.claims, j)
 	tx.events = append(tx.events, j.settled(0, s, true))
 	return nil

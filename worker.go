@@ -251,7 +251,7 @@ func (w *Worker) pass(ctx context.Context) {
 	}
 	for _, r := range w.runs {
 		if r.state == runWorking && r.timeoutAt <= now {
-			r.state, r.end = runOverdue, r.Job.retry(errors.New("timed out after "+w.config.Timeout.String()), -1)
+			r.state, r.end = runOverdue, r.Job.outcome(&timeoutError{w.config.Timeout}, false)
 			r.cancel(context.DeadlineExceeded)
 		}
 	}
@@ -316,11 +316,7 @@ func (w *Worker) emitHosted(event Event) {
 func (w *Worker) Ended(r *Run, err error) {
 	switch r.state {
 	case runWorking:
-		delayMS := int64(-1)
-		if w.cut { // it was not the job's fault
-			delayMS = 0
-		}
-		r.state, r.end = runEnded, r.Job.outcome(err, delayMS)
+		r.state, r.end = runEnded, r.Job.outcome(err, w.cut)
 	case runOverdue:
 		r.state = runEnded
 	case runLoose:
@@ -341,7 +337,7 @@ func (w *Worker) settle(ctx context.Context) {
 	w.settling, w.settles, w.held = w.settling[:0], w.settles[:0], w.held[:0]
 	for _, r := range w.runs {
 		if r.state == runEnded || r.state == runOverdue {
-			w.settling, w.settles, w.held = append(w.settling, r), append(w.settles, r.end), append(w.held, false)
+			w.settling, w.settles, w.held = append(w.settling, r), append(w.settles, r.end.Settle), append(w.held, false)
 		}
 	}
 	if slices.ContainsFunc(w.settles, func(s store.Settle) bool { return s.To == store.Pending }) {
@@ -359,7 +355,7 @@ func (w *Worker) settle(ctx context.Context) {
 		} else {
 			w.drop(r)
 		}
-		w.engine.emit(r.Job.settled(now, w.settles[i], w.held[i]))
+		w.engine.emit(r.Job.settled(now, r.end, w.held[i]))
 	}
 	clear(w.settling)
 	clear(w.settles)
@@ -420,7 +416,9 @@ func (w *Worker) claim(ctx, call context.Context) {
 		}
 		w.runs = append(w.runs, r)
 		if ctx.Err() != nil && r.Job.Attempt < r.Job.MaxAttempts {
-			r.state, r.end = runEnded, store.Settle{Job: r.Job.ID, Attempt: r.Job.token, To: store.Pending, Error: r.Job.LastError}
+			r.state, r.end.Settle = runEnded, store.Settle{
+				Job: r.Job.ID, Attempt: r.Job.token, To: store.Pending, Ended: store.Cancelled, Error: r.Job.LastError,
+			}
 			continue
 		}
 		w.report.Begun = append(w.report.Begun, r)

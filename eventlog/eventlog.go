@@ -8,18 +8,18 @@
 // A record's time is the event's, by the store's clock. Its message is the kind
 // in words, as in "lease lapsed". Its attributes are those fields of
 // [tickonce.Event] that the event sets, under their names in snake_case:
-// schedule, queue, job, boundary, first, last, count, reason, owner, phase,
-// took, wait, error.
+// schedule, queue, job, boundary, first, last, count, origin, execution,
+// delivery, reason, owner, phase, took, wait, error.
 //
 // The level says who has to know:
 //
 //	Debug  what each job does in the ordinary course: fired, enqueued, claimed,
-//	       done; and a runner that stands by because another leads
+//	       done, delivered; and a runner that stands by because another leads
 //	Info   what someone asked for, and what the engine mends by itself:
 //	       scheduled, unscheduled, paused, resumed, cancelled, requeued, purged,
-//	       leading, retried, stopped
+//	       triggered, leading, retried, delivery retried, stopped
 //	Warn   what was lost, put off or done in vain: skipped, quarantined, died,
-//	       buried, claim lost, cursor ahead, rearmed, lease lapsed, leadership
+//	       buried, claim lost, breaker opened, delivery failed, cursor ahead, rearmed, lease lapsed, leadership
 //	       lost, retrying, stand by, abandoned
 //	Error  what ended the schedules or a worker: stopped with an error
 //
@@ -75,6 +75,8 @@ var levels = map[tickonce.EventKind]slog.Level{
 	tickonce.EventClaimed:  slog.LevelDebug,
 	tickonce.EventDone:     slog.LevelDebug,
 
+	tickonce.EventDelivered: slog.LevelDebug,
+
 	tickonce.EventScheduled:   slog.LevelInfo,
 	tickonce.EventUnscheduled: slog.LevelInfo,
 	tickonce.EventPaused:      slog.LevelInfo,
@@ -85,7 +87,12 @@ var levels = map[tickonce.EventKind]slog.Level{
 	tickonce.EventLeading:     slog.LevelInfo,
 	tickonce.EventRetried:     slog.LevelInfo,
 	tickonce.EventStopped:     slog.LevelInfo,
+	tickonce.EventTriggered:   slog.LevelInfo,
 
+	tickonce.EventDeliveryRetried: slog.LevelInfo,
+
+	tickonce.EventBreakerOpened:  slog.LevelWarn,
+	tickonce.EventDeliveryFailed: slog.LevelWarn,
 	tickonce.EventSkipped:        slog.LevelWarn,
 	tickonce.EventQuarantined:    slog.LevelWarn,
 	tickonce.EventDied:           slog.LevelWarn,
@@ -109,6 +116,11 @@ func record(e tickonce.Event, level slog.Level) slog.Record {
 	addTime(&r, "first", e.First)
 	addTime(&r, "last", e.Last)
 	addInt(&r, "count", e.Count)
+	addInt(&r, "origin", int64(e.Origin))
+	addString(&r, "execution", e.Execution.String())
+	if e.Delivery != tickonce.DeliveryNone {
+		addString(&r, "delivery", e.Delivery.String())
+	}
 	addString(&r, "reason", e.Reason)
 	addString(&r, "owner", e.Owner)
 	addString(&r, "phase", string(e.Phase))

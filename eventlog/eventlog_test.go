@@ -116,16 +116,16 @@ var cases = []struct {
 		`level=WARN msg=buried queue=mail count=3`,
 	},
 	{
-		tickonce.Event{Kind: tickonce.EventDone, Queue: "mail", Job: 7, Schedule: "report", Boundary: at, Took: 1500 * time.Millisecond},
-		`level=DEBUG msg=done schedule=report queue=mail job=7 boundary=2026-03-01T12:00:00.000Z took=1.5s`,
+		tickonce.Event{Kind: tickonce.EventDone, Queue: "mail", Job: 7, Schedule: "report", Boundary: at, Execution: tickonce.ExecutionOK, Took: 1500 * time.Millisecond},
+		`level=DEBUG msg=done schedule=report queue=mail job=7 boundary=2026-03-01T12:00:00.000Z execution=ok took=1.5s`,
 	},
 	{
-		tickonce.Event{Kind: tickonce.EventRetried, Queue: "mail", Job: 7, Count: 1, Wait: 40 * time.Second, Reason: "no route"},
-		`level=INFO msg=retried queue=mail job=7 count=1 reason="no route" wait=40s`,
+		tickonce.Event{Kind: tickonce.EventRetried, Queue: "mail", Job: 7, Count: 1, Wait: 40 * time.Second, Execution: tickonce.ExecutionFailed, Reason: "no route"},
+		`level=INFO msg=retried queue=mail job=7 count=1 execution=failed reason="no route" wait=40s`,
 	},
 	{
-		tickonce.Event{Kind: tickonce.EventDied, Queue: "mail", Job: 7, Count: 3, Reason: "no route"},
-		`level=WARN msg=died queue=mail job=7 count=3 reason="no route"`,
+		tickonce.Event{Kind: tickonce.EventDied, Queue: "mail", Job: 7, Count: 3, Execution: tickonce.ExecutionTimedOut, Reason: "no route"},
+		`level=WARN msg=died queue=mail job=7 count=3 execution=timed_out reason="no route"`,
 	},
 	{
 		tickonce.Event{Kind: tickonce.EventClaimLost, Queue: "mail", Job: 7},
@@ -146,6 +146,32 @@ var cases = []struct {
 	{
 		tickonce.Event{Kind: tickonce.EventAbandoned, Owner: "worker-1", Queue: "mail", Job: 7},
 		`level=WARN msg=abandoned queue=mail job=7 owner=worker-1`,
+	},
+	{
+		tickonce.Event{Kind: tickonce.EventBreakerOpened, Schedule: "report", Queue: "mail", Job: 7, Count: 3},
+		`level=WARN msg="breaker opened" schedule=report queue=mail job=7 count=3`,
+	},
+	{
+		tickonce.Event{Kind: tickonce.EventTriggered, Schedule: "report", Queue: "mail", Job: 7},
+		`level=INFO msg=triggered schedule=report queue=mail job=7`,
+	},
+	{
+		tickonce.Event{Kind: tickonce.EventDelivered, Queue: "chat", Job: 8, Origin: 7, Delivery: tickonce.Delivered},
+		`level=DEBUG msg=delivered queue=chat job=8 origin=7 delivery=delivered`,
+	},
+	{
+		tickonce.Event{
+			Kind: tickonce.EventDeliveryRetried, Queue: "chat", Job: 8, Origin: 7, Delivery: tickonce.DeliveryTransient,
+			Count: 1, Wait: time.Second, Reason: "no route",
+		},
+		`level=INFO msg="delivery retried" queue=chat job=8 count=1 origin=7 delivery=transient reason="no route" wait=1s`,
+	},
+	{
+		tickonce.Event{
+			Kind: tickonce.EventDeliveryFailed, Queue: "chat", Job: 8, Origin: 7, Delivery: tickonce.DeliveryPermanent,
+			Count: 1, Reason: "no such channel",
+		},
+		`level=WARN msg="delivery failed" queue=chat job=8 count=1 origin=7 delivery=permanent reason="no such channel"`,
 	},
 }
 

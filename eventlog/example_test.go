@@ -49,6 +49,6 @@ func Example() {
 	// Output:
 	// time=2026-03-01T12:00:00.000Z level=DEBUG msg=enqueued queue=mail job=1
 	// time=2026-03-01T12:00:00.000Z level=DEBUG msg=claimed queue=mail job=1 count=1
-	// time=2026-03-01T12:00:00.000Z level=WARN msg=died queue=mail job=1 count=1 reason="no route to host"
+	// time=2026-03-01T12:00:00.000Z level=WARN msg=died queue=mail job=1 count=1 execution=failed reason="no route to host"
 	// time=2026-03-01T12:00:00.000Z level=INFO msg=requeued queue=mail job=2
 }

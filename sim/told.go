@@ -34,7 +34,8 @@ func (n *node) hears(e tickonce.Event) {
 		}
 	case tickonce.EventClaimed:
 		what += e.Count << 48
-	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventClaimLost, tickonce.EventEnqueued:
+	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventClaimLost, tickonce.EventEnqueued,
+		tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
 	case tickonce.EventScheduled, tickonce.EventUnscheduled, tickonce.EventPaused, tickonce.EventResumed,
 		tickonce.EventQuarantined, tickonce.EventRearmed:
 		what = w.truth.named[e.Schedule].index

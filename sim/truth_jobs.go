@@ -382,15 +382,24 @@ func (t *truth) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 		return now, err
 	}
 	for i := range settles {
-		kind := tickonce.EventClaimLost
-		if out[i] {
-			kind = [...]tickonce.EventKind{store.Pending: tickonce.EventRetried, store.Done: tickonce.EventDone, store.Dead: tickonce.EventDied}[settles[i].To]
-		}
-		t.w.owes(kind, now, int64(settles[i].Job), 1)
+		t.w.owes(t.toldOf(&settles[i], out[i]), now, int64(settles[i].Job), 1)
 		t.w.acting.settles(out[i])
 		t.settled(&settles[i], out[i], now)
 	}
 	return now, nil
+}
+
+// toldOf is the kind of the event of a settlement.
+func (t *truth) toldOf(s *store.Settle, done bool) tickonce.EventKind {
+	kinds := [...]tickonce.EventKind{store.Pending: tickonce.EventRetried, store.Done: tickonce.EventDone, store.Dead: tickonce.EventDied}
+	if j := t.jobs[s.Job]; !done {
+		return tickonce.EventClaimLost
+	} else if j != nil && j.queue.outbox != nil {
+		kinds = [...]tickonce.EventKind{
+			store.Pending: tickonce.EventDeliveryRetried, store.Done: tickonce.EventDelivered, store.Dead: tickonce.EventDeliveryFailed,
+		}
+	}
+	return kinds[s.To]
 }
 
 func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {

@@ -64,7 +64,7 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	}
 	t.transacted(b)
 	for i := range b.Settles {
-		t.w.owes(tickonce.EventDone, done.Now, int64(b.Settles[i].Job), 1)
+		t.w.owes(t.toldOf(&b.Settles[i], true), done.Now, int64(b.Settles[i].Job), 1)
 		t.settled(&b.Settles[i], true, done.Now)
 	}
 	t.inserted(b, &done)
