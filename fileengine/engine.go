@@ -102,11 +102,8 @@ func (e *Engine) restore(c tickonce.Config) (r Recovery, err error) {
 		return r, err
 	}
 	eng, recovered, err := memengine.Open(c, memengine.Durable{Snapshot: found.snapshot, Log: found.log(), Journal: j})
-	if err == nil && recovered.Torn != "" { // in a frame that is whole
-		err = &memengine.SnapshotError{Journal: true, Offset: recovered.Offset, Reason: recovered.Torn}
-	}
-	if err != nil {
-		return r, found.locate(err)
+	if err := found.judge(recovered, err); err != nil {
+		return r, err
 	}
 	e.Engine = eng
 	r = Recovery{Created: len(found.logs) == 0, Records: recovered.Records, Invalid: recovered.Invalid}

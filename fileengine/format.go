@@ -15,7 +15,8 @@ const (
 	snapshotMagic = "ticksnap"
 	magicSize     = len(logMagic)
 	version       = 1
-	headerSize    = magicSize + 4 + len(identity{}) + 8 + 4
+	generationAt  = magicSize + 4 + len(identity{})
+	headerSize    = generationAt + 8 + 4
 )
 
 // In a log each record follows a frame: the record's length, how much of the
@@ -47,6 +48,9 @@ func header(magic string, id identity, generation uint64) []byte {
 // sum answers the checksum of a header.
 func sum(header []byte) uint32 { return binary.LittleEndian.Uint32(header[headerSize-4:]) }
 
+// generationIn answers the generation in a header.
+func generationIn(header []byte) uint64 { return binary.LittleEndian.Uint64(header[generationAt:]) }
+
 // checkHeader answers the identity in the header of a file.
 func checkHeader(name string, b []byte, magic string, generation uint64) (id identity, err error) {
 	damaged := func(at int, found string) (identity, error) {
@@ -65,11 +69,9 @@ func checkHeader(name string, b []byte, magic string, generation uint64) (id ide
 	} else if v != version {
 		return damaged(magicSize, "unknown version")
 	}
-	at := magicSize + 4
-	copy(id[:], b[at:])
-	at += len(id)
-	if g := binary.LittleEndian.Uint64(b[at:]); g != generation {
-		return damaged(at, "is number "+strconv.FormatUint(g, 10)+", not what its name says")
+	copy(id[:], b[magicSize+4:])
+	if g := generationIn(b); g != generation {
+		return damaged(generationAt, "is number "+strconv.FormatUint(g, 10)+", not what its name says")
 	}
 	return id, nil
 }

@@ -178,8 +178,17 @@ func (l *logFile) records() func(yield func([]byte, int) bool) {
 	}
 }
 
-// locate says in terms of the files what is wrong with the snapshot or with the
-// records of log. Records are missing where a log was damaged at its end, if the
+// judge says in terms of the files what was found in the snapshot or in the
+// records of log, of which none can be torn in a frame that is whole.
+func (c *contents) judge(found memengine.Recovery, err error) error {
+	if err == nil && found.Torn != "" {
+		err = &memengine.SnapshotError{Journal: true, Offset: found.Offset, Reason: found.Torn}
+	}
+	return c.locate(err)
+}
+
+// locate says in which file, and where in it, the snapshot or a record is no
+// good. Records are missing where a log was damaged at its end, if the
 // next goes on.
 func (c *contents) locate(err error) error {
 	var damaged *memengine.SnapshotError

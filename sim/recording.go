@@ -1,0 +1,448 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tickonce/tickonce/memengine"
+	"github.com/tickonce/tickonce/store"
+)
+
+// JournalResult is what a recording came to. A journal knows the store's clock
+// alone, which is true time here unless it goes back; and of claims, leases and
+// faults no more than what became of the rows.
+type JournalResult struct {
+	Result // without Seed, Faults, Unmet, Excused and Coverage; Events counts the records
+
+	Scenario Scenario // the schedules as they were last, by name, when the first record was written, and for how long they were
+	Recovery memengine.Recovery
+	State    []byte // the snapshot of the engine that wrote the last record, but for its rows that were invalid in the one at the beginning (D1)
+}
+
+// WatchJournal goes through what a journal has recorded (D5): it replays the
+// records as an engine does that opens them, judges each by those of the
+// invariants that rows can break, and tells of what happened as [Watch] does. The
+// journal of d is not used, and nothing is changed. Its error is that of
+// [memengine.Replay].
+func WatchJournal(d memengine.Durable, tell func(*Event)) (*JournalResult, error) {
+	r := newRecording(tell)
+	s, recovery, err := memengine.Replay(d, r.record)
+	if err != nil {
+		return nil, err
+	}
+	r.result.Recovery = recovery
+	return r.end(s)
+}
+
+// recording is a journal that is gone through.
+type recording struct {
+	tellOf func(*Event) // or nil
+	result *JournalResult
+
+	now, shown store.Instant // which never goes back, and the store's
+	began      store.Instant // if there was a record
+	term       store.Term
+	number     int64 // of the record
+	last       int64 // event
+
+	schedules map[string]*journalSchedule
+	passed    map[store.ScheduleID]store.Instant // by each incarnation, the last boundary that fired
+	queues    map[string]*journalQueue
+	made      [invariants]int64 // checks
+}
+
+// journalSchedule is a schedule with what was counted of it.
+type journalSchedule struct {
+	ScheduleResult
+	row store.Schedule
+}
+
+// journalQueue is what the records say of the jobs of a queue, by their states.
+type journalQueue struct {
+	jobs   [store.Done]int64
+	deaths map[string]int64
+}
+
+func newRecording(tell func(*Event)) *recording {
+	return &recording{
+		tellOf: tell, result: new(JournalResult), schedules: map[string]*journalSchedule{},
+		passed: map[store.ScheduleID]store.Instant{}, queues: map[string]*journalQueue{},
+	}
+}
+
+func (r *recording) record(rec *memengine.Record) {
+	first := r.result.Events == 0
+	if first {
+		r.began, r.now = rec.Now, rec.Now
+	}
+	r.result.Events++
+	r.now, r.shown, r.number = max(r.now, rec.Now), rec.Now, rec.Number
+	d := &r.result.Digest
+	d.Int(1, rec.Number)
+	d.Text(2, rec.Op)
+	d.Int(3, int64(rec.Now))
+	d.Int(4, int64(rec.Bytes))
+	r.check(termsRise, first || rec.Term >= r.term, "", "the last term falls from %d to %d", r.term, rec.Term)
+
+	fires := map[store.ScheduleID]int64{}
+	if rec.Op == "advance" {
+		for _, c := range rec.Jobs {
+			if c.Before == nil {
+				fires[c.After.ScheduleID]++
+			}
+		}
+	}
+	for _, c := range rec.Schedules {
+		r.schedule(rec, c, fires)
+	}
+	r.count(rec)
+	for _, c := range rec.Jobs {
+		r.job(rec, c)
+	}
+	for _, c := range rec.Locks {
+		r.lock(c)
+	}
+	r.term = rec.Term
+}
+
+// check counts a check of an invariant, and what breaks it.
+func (r *recording) check(i invariant, holds bool, schedule, detail string, args ...any) {
+	r.made[i]++
+	if holds || len(r.result.Failures) == maxFailures {
+		return
+	}
+	f := Failure{Invariant: i.String(), At: timeOf(r.now), Schedule: schedule, Detail: fmt.Sprintf("record %d: ", r.number) + fmt.Sprintf(detail, args...), Verdict: Safety}
+	r.result.Failures = append(r.result.Failures, f)
+	r.result.Verdict = Safety
+	r.tell(Event{Kind: EventViolated, Schedule: schedule, Reason: f.Invariant + ": " + f.Detail})
+}
+
+func (r *recording) tell(e Event) {
+	if r.tellOf == nil {
+		return
+	}
+	r.last++
+	e.ID, e.Step, e.At, e.Shown, e.Digest = r.last, r.result.Events, timeOf(r.now), timeOf(r.shown), r.result.Digest
+	r.tellOf(&e)
+}
+
+// of is the schedule with the row's name.
+func (r *recording) of(row *store.Schedule) *journalSchedule {
+	s := r.schedules[row.Name]
+	if s == nil {
+		s = &journalSchedule{}
+		s.Name, s.SkipReasons = row.Name, map[string]int64{}
+		r.schedules[row.Name] = s
+	}
+	s.Spec, s.Queue, s.row = row.Spec, row.Queue, *row
+	return s
+}
+
+// schedule judges a change of a schedule, in a record that has so many fires of
+// each incarnation.
+func (r *recording) schedule(rec *memengine.Record, c memengine.Change[store.Schedule], fires map[store.ScheduleID]int64) {
+	was, is := c.Before, c.After
+	if is == nil {
+		r.tell(Event{Kind: EventRemoved, Schedule: was.Name})
+		delete(r.passed, was.ID)
+		r.of(was)
+		return
+	}
+	s := r.of(is)
+	if was == nil {
+		r.check(revGuard, is.Rev == 1, is.Name, "a new row has revision %d", is.Rev)
+		r.tell(Event{Kind: EventRegistered, Schedule: is.Name, Boundary: timeOf(is.Cursor)})
+		return
+	}
+	r.check(revGuard, is.ID == was.ID && is.Rev == was.Rev+1, is.Name, "revision %d follows %d", is.Rev, was.Rev)
+	switch {
+	case rec.Op != "advance":
+		r.edited(s, was, is)
+		return
+	case is.Hold != nil && (was.Hold == nil || is.Hold.Times != was.Hold.Times):
+		s.Quarantined++
+		r.tell(Event{Kind: EventHeld, Schedule: is.Name, Boundary: timeOf(is.Cursor), Until: timeOf(is.DueAt)})
+	}
+	fired := fires[is.ID]
+	r.check(capHeld, fired <= catchUpCap, is.Name, "%d boundaries fire at once", fired)
+	if is.Cursor == was.Cursor {
+		r.check(oneFate, fired == 0, is.Name, "%d boundaries fire, and the cursor stays", fired)
+		return
+	}
+	r.check(movesOn, is.Cursor > is.SetAt, is.Name, "the cursor moves to %s, which is not after %s", text(is.Cursor), text(is.SetAt))
+	before := trueSchedule{row: *was, interval: intervalOf(was.Spec)}
+	if before.interval == 0 || is.Cursor <= was.Cursor {
+		r.check(oneFate, false, is.Name, "the cursor moves from %s to %s by the spec %s", text(was.Cursor), text(is.Cursor), shown(was.Spec))
+		return
+	}
+	first := before.first()
+	due := int64(is.Cursor-first) / before.interval
+	r.check(oneFate, int64(is.Cursor-first)%before.interval == 0 && due >= fired, is.Name,
+		"the cursor moves from %s to %s, and %d boundaries fire", text(was.Cursor), text(is.Cursor), fired)
+	r.skipped(s, was, is, due-fired, fired)
+}
+
+// edited is what a change of a schedule is that is no fire.
+func (r *recording) edited(s *journalSchedule, was, is *store.Schedule) {
+	e := Event{Kind: EventRegistered, Schedule: is.Name, Boundary: timeOf(is.Cursor)}
+	switch {
+	case was.Paused == store.Active && is.Paused != store.Active:
+		e.Kind, e.Boundary = EventPaused, time.Time{}
+	case was.Paused != store.Active && is.Paused == store.Active:
+		e.Kind = EventResumed
+		if interval := intervalOf(was.Spec); interval > 0 && is.Cursor > was.Cursor {
+			before := trueSchedule{row: *was, interval: interval}
+			first := before.first()
+			r.skip(s, first, int64(is.Cursor-first)/interval, interval, store.SkipPause)
+		}
+	}
+	r.tell(e)
+}
+
+// skipped tells of so many boundaries that a tick passed over, with the reasons
+// that the row's policies come to.
+func (r *recording) skipped(s *journalSchedule, was, is *store.Schedule, skipped, fired int64) {
+	if skipped == 0 {
+		return
+	}
+	before := trueSchedule{row: *was, interval: intervalOf(was.Spec)}
+	next, f := before.first(), before.judge(is.SetAt)
+	pass := func(n int64, reason store.SkipReason) {
+		r.skip(s, next, n, before.interval, reason)
+		next += store.Instant(n * before.interval)
+	}
+	if f.fires != fired || f.policySkips+f.capSkips != skipped {
+		pass(skipped, otherReason(was))
+		return
+	}
+	sooner := int64(f.first-next) / before.interval // than those that fire
+	policy := min(sooner, f.policySkips)
+	pass(policy, store.SkipPolicy)
+	pass(sooner-policy, store.SkipCap)
+	next += store.Instant(f.fires * before.interval)
+	pass(f.policySkips-policy, store.SkipPolicy)
+	pass(f.capSkips-(sooner-policy), store.SkipCap)
+}
+
+// otherReason is why a row passes over boundaries that its catch-up lets fire.
+func otherReason(row *store.Schedule) store.SkipReason {
+	switch {
+	case row.Rare != nil && row.Rare.Hours != (store.Hours{}):
+		return store.SkipHours
+	case row.Overlap != store.Allow:
+		return store.SkipOverlap
+	case row.RunOnce:
+		return store.SkipMissed
+	default:
+		return store.SkipPolicy
+	}
+}
+
+// skip counts n boundaries from first on.
+func (r *recording) skip(s *journalSchedule, first store.Instant, n, interval int64, reason store.SkipReason) {
+	if n <= 0 {
+		return
+	}
+	s.Skipped += n
+	s.SkipReasons[reason.String()] += n
+	r.tell(Event{Kind: EventSkipped, Schedule: s.Name, Boundary: timeOf(first), Last: timeOf(first.Add((n - 1) * interval)), Count: n, Reason: reason.String()})
+}
+
+// fired judges a job that a tick has made of a boundary.
+func (r *recording) fired(job *store.Job) {
+	s := r.schedules[job.Schedule]
+	if s == nil || s.row.ID != job.ScheduleID {
+		r.check(firesOnce, false, job.Schedule, "job %d is of schedule %d, which did not move", job.ID, job.ScheduleID)
+		return
+	}
+	last, again := r.passed[job.ScheduleID]
+	r.check(firesOnce, !again || job.FireAt > last, s.Name, "%s fires after %s", text(job.FireAt), text(last))
+	r.check(onGridOnly, onGrid(&s.row, job.FireAt) && job.FireAt < s.row.Cursor, s.Name, "%s fires, and the cursor is %s", text(job.FireAt), text(s.row.Cursor))
+	r.check(notEarly, job.FireAt <= job.RunAt, s.Name, "%s fires at %s", text(job.FireAt), text(job.RunAt))
+	r.check(rightJob, job.Queue == s.Queue && bytes.Equal(job.Payload, s.row.Payload), s.Name, "job %d has not the queue and the payload of its schedule", job.ID)
+	r.passed[job.ScheduleID] = max(job.FireAt, last)
+	late := time.Duration(r.now-job.FireAt) * time.Millisecond
+	if s.Fired++; s.Fired == 1 {
+		s.FirstFire = timeOf(job.FireAt)
+	}
+	s.LastFire, s.MaxLate = timeOf(job.FireAt), max(s.MaxLate, late)
+	r.tell(Event{Kind: EventFired, Schedule: s.Name, Queue: job.Queue, Boundary: timeOf(job.FireAt), Late: late, Job: int64(job.ID)})
+}
+
+// count counts the jobs of each queue by their states, and compares with the
+// queue's own counters.
+func (r *recording) count(rec *memengine.Record) {
+	for _, c := range rec.Queues {
+		if r.queues[c.After.Name] == nil {
+			q := &journalQueue{deaths: map[string]int64{}}
+			if c.Before != nil {
+				q.jobs[store.Pending], q.jobs[store.Claimed], q.jobs[store.Dead] = c.Before.Pending, c.Before.Claimed, c.Before.Dead
+			}
+			r.queues[c.After.Name] = q
+		}
+	}
+	gone := map[string]int64{}
+	for _, c := range rec.Jobs {
+		if c.Before != nil {
+			r.queues[c.Before.Queue].jobs[c.Before.State]--
+		}
+		if c.After != nil {
+			r.queues[c.After.Queue].jobs[c.After.State]++
+		} else {
+			gone[c.Before.Queue]++
+		}
+	}
+	for _, c := range rec.Queues {
+		was, is, jobs := store.Queue{}, c.After, &r.queues[c.After.Name].jobs
+		if c.Before != nil {
+			was = *c.Before
+		}
+		ended := func(q *store.Queue) int64 { return q.Done + q.Cancelled + q.Requeued + q.Purged }
+		kept := jobs[store.Pending] + jobs[store.Claimed] + jobs[store.Dead]
+		r.check(oneState, jobs[store.Pending] == is.Pending && jobs[store.Claimed] == is.Claimed && jobs[store.Dead] == is.Dead, "",
+			"queue %s says %d pending, %d claimed, %d dead, and has %d, %d, %d", shown(is.Name), is.Pending, is.Claimed, is.Dead,
+			jobs[store.Pending], jobs[store.Claimed], jobs[store.Dead])
+		r.check(conservation, is.Enqueued == kept+ended(is) && ended(is)-ended(&was) == gone[is.Name] && is.Enqueued >= was.Enqueued, "",
+			"queue %s was given %d jobs, of which it has %d, and %d have ended; %d ended in this record", shown(is.Name), is.Enqueued, kept, ended(is), gone[is.Name])
+	}
+}
+
+// job judges a change of a job.
+func (r *recording) job(rec *memengine.Record, c memengine.Change[store.Job]) {
+	was, is := c.Before, c.After
+	row := cmp.Or(is, was)
+	e := Event{Queue: row.Queue, Job: int64(row.ID), Attempt: int(row.Attempts)}
+	if row.Counts() && row.FireAt != store.None {
+		e.Schedule, e.Boundary = row.Schedule, timeOf(row.FireAt)
+	}
+	switch {
+	case was == nil && rec.Op == "advance":
+		r.fired(is)
+		return
+	case was == nil:
+		e.Kind = EventEnqueued
+		e.Schedule, e.Boundary = "", time.Time{}
+	case is == nil:
+		if was.State == store.Dead {
+			return // buried, or begun anew
+		}
+		if rec.Op == "settle" {
+			r.held(rec, was)
+		}
+		e.Kind = EventJobDone
+	default:
+		r.turned(rec, was, is, &e)
+	}
+	if e.Kind != 0 {
+		r.tell(e)
+	}
+}
+
+// held says that the claim that ends, or is extended, is live.
+func (r *recording) held(rec *memengine.Record, was *store.Job) {
+	r.check(staleToken, was.Holds(was.Attempts, rec.Now), was.Schedule, "a claim of job %d ends at %s that did not hold any more", was.ID, text(rec.Now))
+}
+
+// turned judges a job that stays, and says what happened to it.
+func (r *recording) turned(rec *memengine.Record, was, is *store.Job, e *Event) {
+	r.check(attemptsHeld, was.Attempts <= is.Attempts && is.Attempts <= max(is.Stamps.MaxAttempts, was.Attempts), is.Schedule,
+		"job %d comes from attempt %d to %d of %d", is.ID, was.Attempts, is.Attempts, is.Stamps.MaxAttempts)
+	r.check(oneState, was.State != store.Dead, is.Schedule, "job %d is dead, and turned into something else", is.ID)
+	switch {
+	case rec.Op == "claim" && is.State == store.Claimed:
+		r.check(oneClaim, was.State == store.Pending || rec.Now > was.Deadline, is.Schedule, "job %d is handed out at %s, and is claimed until %s", is.ID, text(rec.Now), text(was.Deadline))
+		r.check(notEarly, was.RunAt <= rec.Now, is.Schedule, "job %d is handed out at %s, before %s", is.ID, text(rec.Now), text(was.RunAt))
+		e.Kind, e.Worker, e.Until = EventClaimed, is.Worker, timeOf(is.Deadline)
+	case is.State == store.Dead:
+		e.Kind, e.Reason = EventJobDied, deathWords[failed]
+		switch {
+		case rec.Op != "claim":
+			r.held(rec, was)
+		case is.LastError == store.ErrorExpired:
+			e.Reason = deathWords[expired]
+		default:
+			e.Reason = deathWords[lapsed]
+		}
+		r.queues[is.Queue].deaths[e.Reason]++
+	case is.State == store.Pending:
+		r.held(rec, was)
+		e.Kind, e.Until = EventJobRetried, timeOf(is.RunAt)
+	default: // extended
+		r.held(rec, was)
+	}
+}
+
+// lock judges a lease that is not the scheduler's.
+func (r *recording) lock(c memengine.Change[store.Lease]) {
+	was, is := c.Before, c.After
+	switch {
+	case is == nil:
+	case was == nil || was.Term != is.Term:
+		r.check(termsRise, is.Term > r.term, "", "the lock %s is granted with term %d after %d", shown(is.Lock), is.Term, r.term)
+		r.check(oneLease, was == nil || was.Owner == is.Owner || !was.Live(r.shown), "", "the lock %s is granted to %s while %s holds it", shown(is.Lock), shown(is.Owner), shown(cmp.Or(was, is).Owner))
+		r.term = max(r.term, is.Term)
+	default:
+		r.check(oneLease, was.Owner == is.Owner && was.Live(r.shown), "", "the lock %s goes on although it had lapsed, or with another owner", shown(is.Lock))
+	}
+}
+
+// end is what the recording came to, and the store that it led to.
+func (r *recording) end(s *memengine.Store) (*JournalResult, error) {
+	result := r.result
+	t := truth{Store: s}
+	t.eachSchedule(func(row *store.Schedule) { r.of(row) })
+	for _, name := range slices.Sorted(maps.Keys(r.schedules)) {
+		q := r.schedules[name]
+		q.Boundaries = q.Fired + q.Skipped
+		result.Schedules = append(result.Schedules, q.ScheduleResult)
+		result.Scenario.Schedules = append(result.Scenario.Schedules, Schedule{
+			Name: name, Spec: q.Spec, Queue: q.Queue, Anchor: timeOf(q.row.Anchor), CatchUp: catchUpOf(q.row.CatchUp), Priority: q.row.Priority,
+		})
+	}
+	var page [64]store.Queue
+	for from, n := "", len(page); n == len(page); {
+		var err error
+		if n, _, err = s.Queues(ctx, from, page[:]); err != nil {
+			return nil, err
+		}
+		for _, q := range page[:n] {
+			from = q.Name + "\x00"
+			dead := map[string]int64{}
+			if told := r.queues[q.Name]; told != nil {
+				dead = told.deaths
+			}
+			result.Queues = append(result.Queues, QueueResult{
+				Name: q.Name, Enqueued: q.Enqueued, Done: q.Done, Dead: q.Died, Pending: q.Pending, Claimed: q.Claimed, Cancelled: q.Cancelled,
+				DeadReasons: dead, Claims: q.Claims, Retried: q.Retried,
+			})
+		}
+	}
+	result.Scenario.Start = timeOf(r.began)
+	result.Scenario.For = time.Duration(r.now-r.began) * time.Millisecond
+	result.Simulated = result.Scenario.For
+	result.Checks = make([]Check, invariants)
+	for i, rule := range rules {
+		result.Checks[i] = Check{rule.name, rule.about, r.made[i]}
+	}
+	var err error
+	result.State, err = s.Snapshot()
+	return result, err
+}
+
+// catchUpOf is the nearest of the policies of a scenario.
+func catchUpOf(c store.CatchUp) CatchUp {
+	switch {
+	case c.Max == 1 && c.Newest && c.WindowMS == 0:
+		return CatchUpLatest
+	case c.Max == 1 && c.Newest:
+		return CatchUpNone
+	case c.WindowMS > 0:
+		return CatchUpGrace
+	default:
+		return CatchUpAll
+	}
+}
