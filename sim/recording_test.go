@@ -153,10 +153,10 @@ func TestD5ARecordingIsJudged(t *testing.T) {
 		return []*memengine.Record{
 			{Op: "commit", Now: 1, Term: 1, Schedules: schedules{{After: &a}}},
 			{Op: "advance", Now: minute + 1, Term: 1, Schedules: schedules{{Before: &a, After: &b}}, Jobs: jobs{{After: copied(job)}}, Queues: queues{{After: q(1, 0, 0, 0)}}},
-			{Op: "claim", Now: minute + 1, Term: 1, Jobs: jobs{{Before: copied(job), After: copied(claimed)}}, Queues: queues{{q(1, 0, 0, 0), q(0, 1, 1, 0)}}},
+			{Op: "claim", Now: minute + 1, Term: 1, Jobs: jobs{{Before: copied(job), After: copied(claimed)}}, Queues: queues{{Before: q(1, 0, 0, 0), After: q(0, 1, 1, 0)}}},
 			{Op: "acquire", Now: minute + 1000, Term: 2, Locks: locks{{After: &l}}},
-			{Op: "claim", Now: minute + 1002, Term: 2, Jobs: jobs{{Before: copied(claimed), After: copied(again)}}, Queues: queues{{q(0, 1, 1, 0), q(0, 1, 2, 0)}}},
-			{Op: "settle", Now: minute + 2003, Term: 2, Jobs: jobs{{Before: copied(again), After: none}}, Queues: queues{{q(0, 1, 2, 0), q(0, 0, 2, 1)}}},
+			{Op: "claim", Now: minute + 1002, Term: 2, Jobs: jobs{{Before: copied(claimed), After: copied(again)}}, Queues: queues{{Before: q(0, 1, 1, 0), After: q(0, 1, 2, 0)}}},
+			{Op: "settle", Now: minute + 2003, Term: 2, Jobs: jobs{{Before: copied(again), After: none}}, Queues: queues{{Before: q(0, 1, 2, 0), After: q(0, 0, 2, 1)}}},
 			{Op: "acquire", Now: minute + 2004, Term: 3, Locks: locks{{Before: &l}, {After: &o}}},
 		}
 	}
