@@ -119,9 +119,10 @@ func (c *changes) view(j *job) *store.Job {
 
 // turn stages the job's next row.
 func (c *changes) turn(j *job, next store.Job) {
-	n := c.counters(j.q)
-	*inState(n, c.view(j).State)--
+	n, from := c.counters(j.q), c.view(j).State
+	*inState(n, from)--
 	*inState(n, next.State)++
+	j.q.overlap.count(&j.Job, from, next.State)
 	if j.staged > 0 {
 		c.turned[j.staged-1].next = next
 		return
@@ -133,6 +134,7 @@ func (c *changes) turn(j *job, next store.Job) {
 // end stages the removal of a job that has nothing staged.
 func (c *changes) end(j *job) {
 	*inState(c.counters(j.q), j.State)--
+	j.q.overlap.count(&j.Job, j.State, 0)
 	j.staged = -1
 	c.gone = append(c.gone, j)
 }
@@ -140,6 +142,7 @@ func (c *changes) end(j *job) {
 // bear stages a new job.
 func (c *changes) bear(j *job) {
 	*inState(c.counters(j.q), j.State)++
+	j.q.overlap.count(&j.Job, 0, j.State)
 	c.born = append(c.born, j)
 }
 
@@ -241,14 +244,17 @@ func (s *Store) discard() {
 	}
 	for _, j := range c.gone {
 		j.staged = 0
+		s.overlap.count(&j.Job, 0, j.State)
 	}
 	for i := range c.turned {
 		j := c.turned[i].row
 		j.staged = 0
+		s.overlap.count(&j.Job, c.turned[i].next.State, j.State)
 		j.q.unindex(j) // a claim has taken it out of some heaps
 		j.q.index(j)
 	}
 	for _, j := range c.born {
+		s.overlap.count(&j.Job, j.State, 0)
 		s.recycle(j)
 	}
 	for _, q := range c.queues {

@@ -21,6 +21,9 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	if err := s.commit(); err != nil {
 		return store.Committed{}, err
 	}
+	for i := range w.out.Puts {
+		w.out.Puts[i].Live = s.ids.find(int64(w.out.Puts[i].ID)).Live
+	}
 	return w.out, nil
 }
 

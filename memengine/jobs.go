@@ -128,7 +128,6 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	if !ok {
 		return store.Claim{Now: now}, nil
 	}
-	q.judge(now)
 	c := s.stage(opClaim, now)
 	buried := 0
 	for ; buried < store.MaxBuried; buried++ {
@@ -141,6 +140,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		next.LastError = j.DoomText(now)
 		c.kill(j, next)
 	}
+	q.judge(now) // after the burials, which may let others have their turn
 	n := 0
 	for ; n < len(dst); n++ {
 		j := q.nextReady(now)

@@ -12,19 +12,24 @@ import (
 // ReadyAt < DoomedAt, is in waiting or in come, according to whether its
 // ReadyAt has come. Those in come are in ready as well, in the order of claims,
 // until a claim finds them doomed. Each claim first puts this right for its now
-// (K4). Every job with a DoomedAt is in doom. The first of waiting, come and
-// doom is the queue's NextClaimAt.
+// (K4). Of those that have to be alone only the first of each line is there, or
+// none while they wait (X9). Every job with a DoomedAt is in doom. The first of
+// waiting, come and doom is the queue's NextClaimAt.
 type queue struct {
-	store.Queue // NextClaimAt is not kept up
+	store.Queue // NextClaimAt and Waiting are not kept up
 
 	first, last *job // all jobs, in id order
 	keys        map[string]*job
 
-	waiting heap[job]     // by ReadyAt
-	come    heap[job]     // by ReadyAt
-	ready   heap[job]     // QU1
+	waiting turns         // by ReadyAt
+	come    turns         // by ReadyAt
+	ready   turns         // QU1
 	doom    heap[job]     // by DoomedAt and id
 	passed  store.Instant // the latest ReadyAt and DoomedAt that have come, for a job in come
+
+	overlap *overlapIndex
+	lines   []*line
+	waits   int64 // jobs in lines that wait
 
 	schedules int // that fire into it
 	staged    bool
@@ -60,15 +65,19 @@ func (s *Store) queue(name string) *queue {
 	q := &queue{
 		Queue:   store.Queue{Name: name},
 		keys:    make(map[string]*job),
-		waiting: heap[job]{before: readyBefore, place: func(j *job) *int32 { return &j.waiting }},
-		come:    heap[job]{before: readyBefore, place: func(j *job) *int32 { return &j.come }},
-		ready:   heap[job]{before: claimBefore, place: func(j *job) *int32 { return &j.ready }},
+		waiting: turns{heap[job]{before: readyBefore, place: func(j *job) *int32 { return &j.waiting }}, 0},
+		come:    turns{heap[job]{before: readyBefore, place: func(j *job) *int32 { return &j.come }}, 1},
+		ready:   turns{heap[job]{before: claimBefore, place: func(j *job) *int32 { return &j.ready }}, 2},
 		doom:    heap[job]{before: doomBefore, place: func(j *job) *int32 { return &j.doom }},
 		passed:  store.MinInstant,
+		overlap: &s.overlap,
 	}
 	s.queues.Set(name, q)
 	return q
 }
+
+// turns answers the heaps that have the first jobs of lines, by their parts.
+func (q *queue) turns() [3]*turns { return [...]*turns{&q.waiting, &q.come, &q.ready} }
 
 // used reports whether the queue ever had a job.
 func (q *queue) used() bool { return q.Enqueued > 0 }
@@ -94,7 +103,7 @@ func (s *Store) Queues(ctx context.Context, from string, dst []store.Queue) (int
 		}
 		if q.used() {
 			dst[n] = q.Queue
-			dst[n].NextClaimAt = q.nextClaimAt()
+			dst[n].NextClaimAt, dst[n].Waiting = q.nextClaimAt(), q.waits
 			n++
 		}
 		return true
@@ -123,6 +132,7 @@ func (q *queue) index(j *job) {
 		q.doom.push(j)
 	}
 	if j.ReadyAt() < doomed {
+		q.join(j)
 		q.waiting.push(j)
 	}
 }
@@ -130,10 +140,14 @@ func (q *queue) index(j *job) {
 // unindex takes the job out of all heaps, while it has the row that it was
 // taken in with.
 func (q *queue) unindex(j *job) {
+	in := q.waiting.has(j) || q.come.has(j)
 	q.waiting.remove(j)
 	q.come.remove(j)
 	q.ready.remove(j)
 	q.doom.remove(j)
+	if in {
+		q.leave(j)
+	}
 }
 
 // turn gives the job another row.
@@ -164,12 +178,12 @@ func (q *queue) judge(now store.Instant) {
 func (q *queue) takeBack(now store.Instant) {
 	q.passed = store.MinInstant
 	var back []*job
-	for _, j := range q.come.rows {
+	judge := func(j *job) {
 		ready, doomed := j.ReadyAt(), j.DoomedAt()
 		switch {
 		case ready > now:
 			back = append(back, j)
-			continue
+			return
 		case q.ready.has(j):
 		case now < doomed:
 			q.ready.push(j)
@@ -177,6 +191,14 @@ func (q *queue) takeBack(now store.Instant) {
 			q.passed = max(q.passed, doomed)
 		}
 		q.passed = max(q.passed, ready)
+	}
+	for _, j := range q.come.rows {
+		judge(j)
+	}
+	for _, l := range q.lines {
+		for _, j := range l.rest[q.come.part].rows {
+			judge(j)
+		}
 	}
 	for _, j := range back {
 		q.come.remove(j)

@@ -157,7 +157,7 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			return
 		}
 		if j := s.jobs.find(int64(next.ID)); j != nil {
-			if j.staged != 0 || j.Queue != next.Queue || j.Key != next.Key {
+			if j.staged != 0 || !sameJob(&j.Job, &next) {
 				bad("changes a job that is not there")
 				return
 			}
@@ -198,6 +198,12 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 	default:
 		bad("unknown kind of row")
 	}
+}
+
+// sameJob reports whether b may be a later row of the job a.
+func sameJob(a, b *store.Job) bool {
+	return a.Queue == b.Queue && a.Key == b.Key && a.Schedule == b.Schedule &&
+		a.ScheduleID == b.ScheduleID && a.Origin == b.Origin && a.Alone == b.Alone
 }
 
 func (c *changes) removes(row *schedule) bool {

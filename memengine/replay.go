@@ -15,7 +15,7 @@ type Record struct {
 	Term   store.Term    // the last that was given, to the scheduler or to another lock
 	Bytes  int           // how long it is, with its frame
 
-	Schedules []Change[store.Schedule]
+	Schedules []Change[store.Schedule] // without their Live, which follows from the jobs
 	Jobs      []Change[store.Job]
 	Queues    []Change[store.Queue]
 	Locks     []Change[store.Lease]
@@ -45,12 +45,12 @@ func (s *Store) record(bytes int) *Record {
 	c := &s.c
 	r := &Record{Number: c.last.record, Op: opNames[c.op], Now: c.now, Term: c.last.term, Bytes: bytes}
 	for _, row := range c.removed {
-		r.Schedules = append(r.Schedules, Change[store.Schedule]{Before: &row.Schedule})
+		r.Schedules = append(r.Schedules, Change[store.Schedule]{Before: uncounted(row)})
 	}
 	for i := range c.put {
 		change := Change[store.Schedule]{After: c.put[i].next}
 		if row := c.put[i].row; row != nil {
-			change.Before = &row.Schedule
+			change.Before = uncounted(row)
 		}
 		r.Schedules = append(r.Schedules, change)
 	}
@@ -83,4 +83,10 @@ func (s *Store) record(bytes int) *Record {
 		r.Locks = append(r.Locks, change)
 	}
 	return r
+}
+
+func uncounted(row *schedule) *store.Schedule {
+	before := row.Schedule
+	before.Live = store.Live{}
+	return &before
 }

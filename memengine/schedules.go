@@ -72,7 +72,7 @@ func (s *Store) Advance(ctx context.Context, t *store.Tick) (bool, error) {
 }
 
 func (s *Store) stageMove(c *changes, row *schedule, m *store.Move) store.Outcome {
-	if row == nil || row.Rev != m.Rev || row.staged {
+	if row == nil || row.Rev != m.Rev || row.staged || row.Overlap != store.Allow && row.Live != m.Live {
 		return store.Stale
 	}
 	if m.Fires > 0 {
@@ -107,6 +107,7 @@ func (s *Store) stageFire(c *changes, row *schedule, boundary, ready store.Insta
 	}
 	j.State = store.Pending
 	j.Deadline, j.Since = store.None, store.None
+	s.overlap.countFor(row, row.Name, 0, store.Pending)
 	c.born = append(c.born, j)
 	return j.ID
 }
@@ -131,12 +132,14 @@ func (s *Store) putSchedule(p *putSchedule) {
 		s.fireInto(row, next.Queue)
 		s.ids.put(int64(row.ID), row)
 		s.names.Set(row)
+		s.overlap.arrived(row)
 		s.due.add(row)
 		return
 	}
 	s.due.remove(row)
 	old := row.q
 	row.staged = false
+	next.Live = row.Live
 	row.Schedule = next
 	if row.Queue != old.Name {
 		s.fireInto(row, next.Queue)
@@ -166,6 +169,7 @@ func (s *Store) removeSchedule(row *schedule) {
 	s.due.remove(row)
 	s.names.Delete(row)
 	s.ids.drop(int64(row.ID))
+	s.overlap.left(row)
 	row.q.schedules--
 	s.forget(row.q)
 }

@@ -227,6 +227,7 @@ func (s *Store) loadJob(d *decoder, now store.Instant, r *Recovery) {
 	j := s.newJob(q)
 	j.Job, j.Queue = row, q.Name
 	*inState(&q.Queue, j.State)++
+	s.overlap.count(&j.Job, 0, j.State)
 	s.addJob(j)
 }
 
@@ -260,6 +261,10 @@ func (s *Store) audit() string {
 		for j := q.first; j != nil; j = j.next {
 			if j.Key != "" && live(j.State) {
 				keys++
+			}
+			if s.overlap.stuck(j) {
+				broken = "two claimed jobs of schedule " + strconv.Quote(j.Schedule) + " that run alone"
+				return false
 			}
 		}
 		switch {

@@ -29,6 +29,8 @@ type Store struct {
 	ids   byID[schedule]
 	due   dueIndex
 
+	overlap overlapIndex
+
 	queues btree.Map[string, *queue]
 	jobs   byID[job]
 	spare  []*job // rows to use again
@@ -60,6 +62,7 @@ func newStore(now func() store.Instant, limits store.Limits, journal Journal) *S
 		func(a, b *schedule) bool { return a.Name < b.Name },
 		btree.Options{NoLocks: true})
 	s.due.rows = &s.ids
+	s.overlap.ids, s.overlap.names = &s.ids, s.names
 	s.expiry = heap[lease]{
 		before: func(a, b *lease) bool { return a.ExpiresAt < b.ExpiresAt },
 		place:  func(l *lease) *int32 { return &l.expiry },

@@ -86,6 +86,7 @@ func (w *workload) plan() func() error {
 			r := row(w.name("s", 30), w.clock.now+store.Instant(rng.IntN(100)))
 			r.Queue = w.name("q", 3)
 			r.ExpiresMS = int64(rng.IntN(3) * 40)
+			r.Overlap = store.Overlap(rng.IntN(3))
 			if rng.IntN(9) == 0 {
 				r.DueAt = store.None
 			}
@@ -112,6 +113,15 @@ func (w *workload) plan() func() error {
 			}
 			if rng.IntN(3) == 0 {
 				in.Key = w.name("k", 5)
+			}
+			if rng.IntN(2) == 0 { // of a few names, so that they wait for each other; "gone" never has a row
+				in.From = &store.Source{Schedule: []string{"s0", "s1", "gone"}[rng.IntN(3)], FireAt: w.clock.now, Alone: rng.IntN(4) > 0}
+				if old, ok := s.names.Get(&schedule{Schedule: row(in.From.Schedule, 0)}); ok {
+					in.From.ScheduleID = old.ID
+				}
+				if rng.IntN(8) == 0 {
+					in.From.Origin = 1
+				}
 			}
 			b.Inserts = append(b.Inserts, in)
 		}
@@ -153,7 +163,7 @@ func (w *workload) plan() func() error {
 			for i, r := range rows[:d.N] {
 				n := i % 3
 				next := d.Now + store.Instant(10+i*7)
-				tick.Moves = append(tick.Moves, store.Move{ID: r.ID, Rev: r.Rev, Cursor: next, DueAt: next, SetAt: d.Now, Fires: int32(n)})
+				tick.Moves = append(tick.Moves, store.Move{ID: r.ID, Rev: r.Rev, Cursor: next, DueAt: next, SetAt: d.Now, Live: r.Live, Fires: int32(n)})
 				for k := range n {
 					tick.Fires = append(tick.Fires, store.Fire{Move: int32(i), Boundary: r.Cursor + store.Instant(k)})
 				}
@@ -203,8 +213,10 @@ func (w *workload) plan() func() error {
 // checkIndexes compares what the indexes say with what the rows say.
 func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 	t.Helper()
+	counts := checkOverlap(t, s)
 	var want []store.Schedule
 	s.names.Scan(func(r *schedule) bool {
+		require.Equal(t, counts[r.Name], r.Live, r.Name)
 		want = append(want, r.Schedule)
 		require.Same(t, r, s.ids.find(int64(r.ID)))
 		require.False(t, r.staged)
@@ -236,7 +248,7 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 		require.True(t, q.used() || q.schedules > 0, name)
 		require.False(t, q.staged)
 		var count store.Queue
-		next, keys, last := store.None, 0, store.JobID(0)
+		next, keys, last, waiting := store.None, 0, store.JobID(0), int64(0)
 		for j := q.first; j != nil; j = j.next {
 			require.Same(t, j, s.jobs.find(int64(j.ID)))
 			require.Greater(t, j.ID, last)
@@ -247,7 +259,12 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 				keys++
 				require.Same(t, j, q.keys[j.Key])
 			}
-			next = min(next, j.ReadyAt(), j.DoomedAt())
+			next = min(next, j.DoomedAt())
+			if !j.Alone || counts[j.Schedule].Claimed == ownClaims(j) {
+				next = min(next, j.ReadyAt())
+			} else if j.ReadyAt() < j.DoomedAt() {
+				waiting++
+			}
 			if j.ReadyAt() < j.DoomedAt() {
 				require.True(t, q.waiting.has(j) != q.come.has(j))
 			}
@@ -255,6 +272,7 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 		}
 		require.Len(t, q.keys, keys)
 		require.Equal(t, next, q.nextClaimAt(), name)
+		require.Equal(t, waiting, q.waits, name)
 		require.Equal(t, [3]int64{count.Pending, count.Claimed, count.Dead}, [3]int64{q.Pending, q.Claimed, q.Dead})
 		return true
 	})

@@ -229,6 +229,10 @@ type Queue struct {
 	// never parked past a claimable job (QU10), and no job waits for ever for
 	// its burial; the instant may lie in the past.
 	NextClaimAt Instant
+
+	// Waiting counts the jobs that wait to be Alone (X9): they would be handed
+	// out, now or one day, were no other job of their schedule claimed.
+	Waiting int64
 }
 
 // Len is what the queue's limit counts: every job it keeps.

@@ -59,7 +59,7 @@ func (s *Naive) Schedules(ctx context.Context, from string, dst []store.Schedule
 		now = at
 		for _, row := range rows.schedules {
 			if row.Name >= from && n < len(dst) {
-				dst[n] = row
+				dst[n] = rows.counted(row)
 				n++
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Naive) Due(ctx context.Context, dst []store.Schedule) (due store.Due, e
 				due.Next = row.DueAt
 				break
 			}
-			dst[due.N] = row
+			dst[due.N] = rows.counted(row)
 			due.N++
 		}
 	})
@@ -139,7 +139,7 @@ func (s *Naive) Advance(ctx context.Context, t *store.Tick) (held bool, err erro
 // move judges and writes one move that comes after the moves before.
 func (s *Naive) move(rows *table, m *store.Move, before []store.Move) store.Outcome {
 	row := rows.scheduleByID(m.ID)
-	if row == nil || row.Rev != m.Rev {
+	if row == nil || row.Rev != m.Rev || row.Overlap != store.Allow && rows.live(row.Name) != m.Live {
 		return store.Stale
 	}
 	length := rows.length(row.Queue) + int64(m.Fires)
@@ -183,7 +183,13 @@ func (s *Naive) Claim(ctx context.Context, queue, worker string, dst []store.Job
 			rows.bury(j, j.DoomText(now), now)
 			c.Buried++
 		}
-		for _, j := range ready[:min(len(ready), len(dst))] {
+		for _, j := range ready {
+			if c.N == len(dst) {
+				break
+			}
+			if rows.waits(j) {
+				continue
+			}
 			j.State, j.Since = store.Claimed, now
 			j.Worker = worker
 			j.Deadline = now.Add(j.Stamps.VisibilityMS)

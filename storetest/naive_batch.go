@@ -15,6 +15,9 @@ func (s *Naive) Commit(ctx context.Context, b *store.Batch) (c store.Committed, 
 		if d.write(b) {
 			s.rows = d.after
 			c = d.answer
+			for i, row := range c.Puts {
+				c.Puts[i] = rows.counted(row)
+			}
 		} else {
 			c = store.Committed{Now: now, Refusal: d.answer.Refusal}
 		}

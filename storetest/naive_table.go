@@ -79,9 +79,42 @@ func (t *table) count(q store.Queue) store.Queue {
 		case store.Dead:
 			q.Dead++
 		}
-		q.NextClaimAt = min(q.NextClaimAt, j.ReadyAt(), j.DoomedAt())
+		q.NextClaimAt = min(q.NextClaimAt, j.DoomedAt())
+		switch {
+		case !t.waits(j):
+			q.NextClaimAt = min(q.NextClaimAt, j.ReadyAt())
+		case j.ReadyAt() < j.DoomedAt():
+			q.Waiting++
+		}
 	}
 	return q
+}
+
+// counted returns the row with its count of live jobs.
+func (t *table) counted(row store.Schedule) store.Schedule {
+	row.Live = t.live(row.Name)
+	return row
+}
+
+// live counts the live jobs of a schedule's name.
+func (t *table) live(name string) (n store.Live) {
+	for i := range t.jobs {
+		switch j := &t.jobs[i]; {
+		case j.Schedule != name || !j.Counts():
+		case j.State == store.Pending:
+			n.Pending++
+		case j.State == store.Claimed:
+			n.Claimed++
+		}
+	}
+	return n
+}
+
+// waits reports whether the job has to wait until it is alone (X9).
+func (t *table) waits(j *store.Job) bool {
+	return j.Alone && find(t.jobs, func(o *store.Job) bool {
+		return o.ID != j.ID && o.Counts() && o.Schedule == j.Schedule && o.State == store.Claimed
+	}) != nil
 }
 
 func (t *table) addSchedule(row store.Schedule) {

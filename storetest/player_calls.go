@@ -163,6 +163,9 @@ func (p *player) advance() call {
 			continue
 		}
 		m := store.Move{ID: row.ID, Rev: row.Rev, Cursor: p.instant(), DueAt: p.instant(), SetAt: p.instant(), Hold: p.hold(), Fires: int32(p.below(3))}
+		if m.Live = p.model.rows.live(row.Name); p.percent(15) {
+			m.Live = store.Live{Pending: int32(p.below(2)), Claimed: int32(p.below(2))}
+		}
 		switch p.below(20) {
 		case 0:
 			m.Rev += pick[store.Rev](&p.dice, -1, 1)
@@ -195,6 +198,7 @@ func (p *player) put() store.Put {
 		ExpiresMS: p.expiry(), CatchUp: pick(&p.dice, ends...).schedule.CatchUp,
 		Anchor: p.instant(), Cursor: p.instant(), DueAt: p.instant(), SetAt: p.instant(),
 		Priority: p.priority(), Hold: p.hold(),
+		Live: store.Live{Pending: 9}, Overlap: pick(&p.dice, store.Allow, store.Allow, store.SkipLive, store.BufferOne),
 	}
 	if p.percent(70) {
 		row.ID = g.ID
@@ -215,7 +219,25 @@ func (p *player) insert() store.Insert {
 	} else {
 		in.DelayMS = p.delay()
 	}
+	if p.percent(40) {
+		in.From = p.source()
+	}
 	return in
+}
+
+// source is mostly that of a job which counts for its schedule's name, with or
+// without a row, and often has to be alone.
+func (p *player) source() *store.Source {
+	f := store.Source{Schedule: pick(&p.dice, "a", "a", "b", "gone"), FireAt: p.instant(), Alone: p.percent(70)}
+	if row := p.model.rows.schedule(f.Schedule); row != nil && p.percent(80) {
+		f.ScheduleID = row.ID
+	} else {
+		f.ScheduleID = store.ScheduleID(p.below(int(p.model.rows.lastSchedule) + 1))
+	}
+	if p.percent(10) {
+		f.Origin = p.job().ID
+	}
+	return &f
 }
 
 // several are mostly none, else one to three.

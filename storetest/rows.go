@@ -78,9 +78,31 @@ func after[R any](page []R, name func(R) string) string {
 
 // check returns the first fault in what has to hold of any rows (invariant 4).
 func (all *rows) check() error {
+	live, alone := map[string]store.Live{}, map[string]store.JobID{}
+	for _, j := range all.Jobs {
+		if !j.Counts() {
+			continue
+		}
+		n := live[j.Schedule]
+		switch j.State {
+		case store.Pending:
+			n.Pending++
+		case store.Claimed:
+			n.Claimed++
+			if other := alone[j.Schedule]; j.Alone && other != 0 {
+				return fmt.Errorf("jobs %d and %d of schedule %q are claimed, and each alone (X9)", other, j.ID, j.Schedule)
+			} else if j.Alone {
+				alone[j.Schedule] = j.ID
+			}
+		}
+		live[j.Schedule] = n
+	}
 	for i, row := range all.Schedules {
 		if i > 0 && row.Name <= all.Schedules[i-1].Name {
 			return fmt.Errorf("schedule %q comes after %q", row.Name, all.Schedules[i-1].Name)
+		}
+		if row.Live != live[row.Name] {
+			return fmt.Errorf("schedule %q: live jobs %+v, counted %+v", row.Name, live[row.Name], row.Live)
 		}
 	}
 	for i, q := range all.Queues {
@@ -94,7 +116,7 @@ func (all *rows) check() error {
 		for n < len(kept) && kept[n].Queue == q.Name {
 			n++
 		}
-		if err := checkQueue(q, kept[:n]); err != nil {
+		if err := checkQueue(q, kept[:n], live); err != nil {
 			return fmt.Errorf("queue %q: %w", q.Name, err)
 		}
 		kept = kept[n:]
@@ -105,10 +127,11 @@ func (all *rows) check() error {
 	return nil
 }
 
-// checkQueue checks a queue against the jobs that it keeps.
-func checkQueue(q store.Queue, jobs []store.Job) error {
+// checkQueue checks a queue against the jobs that it keeps. Live counts those of
+// each schedule's name, in all queues.
+func checkQueue(q store.Queue, jobs []store.Job, live map[string]store.Live) error {
 	counted := q
-	counted.Pending, counted.Claimed, counted.Dead, counted.NextClaimAt = 0, 0, 0, store.None
+	counted.Pending, counted.Claimed, counted.Dead, counted.NextClaimAt, counted.Waiting = 0, 0, 0, store.None, 0
 	var keys []string
 	for i, j := range jobs {
 		if i > 0 && j.ID <= jobs[i-1].ID {
@@ -126,17 +149,26 @@ func checkQueue(q store.Queue, jobs []store.Job) error {
 			}
 			keys = append(keys, j.Key)
 		}
+		claims := live[j.Schedule].Claimed
 		switch j.State {
 		case store.Pending:
 			counted.Pending++
 		case store.Claimed:
 			counted.Claimed++
+			if j.Counts() {
+				claims-- // its own
+			}
 		case store.Dead:
 			counted.Dead++
 		default:
 			return fmt.Errorf("job %d: state %d", j.ID, j.State)
 		}
-		counted.NextClaimAt = min(counted.NextClaimAt, j.ReadyAt(), j.DoomedAt())
+		counted.NextClaimAt = min(counted.NextClaimAt, j.DoomedAt())
+		if !j.Alone || claims == 0 {
+			counted.NextClaimAt = min(counted.NextClaimAt, j.ReadyAt())
+		} else if j.ReadyAt() < j.DoomedAt() {
+			counted.Waiting++
+		}
 	}
 	if q != counted {
 		return fmt.Errorf("counters that the jobs do not bear out:\n got %+v\nwant %+v", q, counted)
