@@ -3,6 +3,7 @@ package tickonce
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/tickonce/tickonce/internal/core"
@@ -22,6 +23,12 @@ type Outbox struct {
 // by the outbox's methods: [ErrInvalidName], [ErrReservedName].
 func (e *Engine) Outbox(name string) *Outbox {
 	return &Outbox{engine: e, queue: core.OutboxPrefix + name, err: core.CheckName("outbox", name)}
+}
+
+// OutboxName returns the name of the outbox whose queue it is, as events and
+// [Engine.Queues] name it, and false for a queue that is no outbox's.
+func OutboxName(queue string) (name string, ok bool) {
+	return strings.CutPrefix(queue, core.OutboxPrefix)
 }
 
 // OutboxOptions are the options of an entry.

@@ -1,8 +1,6 @@
 package tickonce
 
 import (
-	"strings"
-
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
 )
@@ -107,7 +105,7 @@ func (j *Job) settled(now store.Instant, end ending, ok bool) Event {
 	}
 	event.Took = durationOf(max(int64(now-j.claimed), 0)) // the clock may have gone back
 	kinds := [...]EventKind{store.Pending: EventRetried, store.Done: EventDone, store.Dead: EventDied}
-	if strings.HasPrefix(j.Queue, core.OutboxPrefix) {
+	if _, outbox := OutboxName(j.Queue); outbox {
 		kinds = [...]EventKind{store.Pending: EventDeliveryRetried, store.Done: EventDelivered, store.Dead: EventDeliveryFailed}
 		event.Delivery, event.Origin = end.delivery, j.Origin
 	} else {

@@ -488,6 +488,9 @@ func TestQueuesAreListedWithTheirOutboxes(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, int64(1), q.Pending)
 			names = append(names, q.Name)
+			outbox, ok := tickonce.OutboxName(q.Name)
+			require.Equal(t, q.Name == "__alkstore_outbox:o", ok)
+			require.Equal(t, ok, outbox == "o")
 		}
 		require.Equal(t, want, names)
 		q, err := r.Queue(r.ctx, "q")

@@ -19,8 +19,8 @@
 //	       scheduled, unscheduled, paused, resumed, cancelled, requeued, purged,
 //	       triggered, leading, retried, delivery retried, stopped
 //	Warn   what was lost, put off or done in vain: skipped, quarantined, died,
-//	       buried, claim lost, breaker opened, delivery failed, cursor ahead, rearmed, lease lapsed, leadership
-//	       lost, retrying, stand by, abandoned
+//	       buried, claim lost, breaker opened, delivery failed, cursor ahead,
+//	       rearmed, lease lapsed, leadership lost, retrying, stand by, abandoned
 //	Error  what ended the schedules or a worker: stopped with an error
 //
 // To write less, raise the level of the handler: a disabled record costs no
@@ -70,32 +70,30 @@ func levelOf(e tickonce.Event) slog.Level {
 }
 
 var levels = map[tickonce.EventKind]slog.Level{
-	tickonce.EventFired:    slog.LevelDebug,
-	tickonce.EventEnqueued: slog.LevelDebug,
-	tickonce.EventClaimed:  slog.LevelDebug,
-	tickonce.EventDone:     slog.LevelDebug,
-
+	tickonce.EventFired:     slog.LevelDebug,
+	tickonce.EventEnqueued:  slog.LevelDebug,
+	tickonce.EventClaimed:   slog.LevelDebug,
+	tickonce.EventDone:      slog.LevelDebug,
 	tickonce.EventDelivered: slog.LevelDebug,
 
-	tickonce.EventScheduled:   slog.LevelInfo,
-	tickonce.EventUnscheduled: slog.LevelInfo,
-	tickonce.EventPaused:      slog.LevelInfo,
-	tickonce.EventResumed:     slog.LevelInfo,
-	tickonce.EventCancelled:   slog.LevelInfo,
-	tickonce.EventRequeued:    slog.LevelInfo,
-	tickonce.EventPurged:      slog.LevelInfo,
-	tickonce.EventLeading:     slog.LevelInfo,
-	tickonce.EventRetried:     slog.LevelInfo,
-	tickonce.EventStopped:     slog.LevelInfo,
-	tickonce.EventTriggered:   slog.LevelInfo,
-
+	tickonce.EventScheduled:       slog.LevelInfo,
+	tickonce.EventUnscheduled:     slog.LevelInfo,
+	tickonce.EventPaused:          slog.LevelInfo,
+	tickonce.EventResumed:         slog.LevelInfo,
+	tickonce.EventTriggered:       slog.LevelInfo,
+	tickonce.EventCancelled:       slog.LevelInfo,
+	tickonce.EventRequeued:        slog.LevelInfo,
+	tickonce.EventPurged:          slog.LevelInfo,
+	tickonce.EventLeading:         slog.LevelInfo,
+	tickonce.EventRetried:         slog.LevelInfo,
 	tickonce.EventDeliveryRetried: slog.LevelInfo,
+	tickonce.EventStopped:         slog.LevelInfo,
 
-	tickonce.EventBreakerOpened:  slog.LevelWarn,
-	tickonce.EventDeliveryFailed: slog.LevelWarn,
 	tickonce.EventSkipped:        slog.LevelWarn,
 	tickonce.EventQuarantined:    slog.LevelWarn,
+	tickonce.EventBreakerOpened:  slog.LevelWarn,
 	tickonce.EventDied:           slog.LevelWarn,
+	tickonce.EventDeliveryFailed: slog.LevelWarn,
 	tickonce.EventBuried:         slog.LevelWarn,
 	tickonce.EventClaimLost:      slog.LevelWarn,
 	tickonce.EventCursorAhead:    slog.LevelWarn,

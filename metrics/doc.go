@@ -23,10 +23,14 @@
 //		Boundaries that fired.
 //	tickonce_fire_lateness_seconds  histogram  fired
 //		How long after its boundary a fire came.
+//	tickonce_triggered_jobs_total{queue}  counter  triggered
+//		Jobs of schedules that were fired by hand.
 //	tickonce_skipped_boundaries_total{reason}  counter  skipped
 //		Boundaries that were dropped unfired, by reason.
 //	tickonce_quarantines_total{queue}  counter  quarantined
 //		Times that a schedule was held, again each minute that it stays so.
+//	tickonce_opened_breakers_total{queue}  counter  breaker_opened
+//		Schedules that were paused, since their jobs failed.
 //	tickonce_cursors_ahead_total  counter  cursor_ahead
 //		Cursors found that a clock set which was ahead.
 //	tickonce_rearmed_cursors_total  counter  rearmed
@@ -47,12 +51,17 @@
 //	tickonce_stops_total{role,outcome}  counter  stopped
 //		Ends of runners and workers, by outcome.
 //
-// Jobs:
+// Jobs, and the entries of outboxes, which are deliveries. A delivery that fails
+// leaves the execution before it as it was:
 //
 //	tickonce_executions_total{queue,outcome}  counter  done retried died claim_lost abandoned
-//		Attempts at jobs that ended, by outcome.
+//		Attempts at jobs that ended, by outcome; of outboxes see tickonce_deliveries_total.
 //	tickonce_execution_duration_seconds  histogram  done retried died
 //		From the claim of a job to the end of the attempt, if it was not lost.
+//	tickonce_deliveries_total{queue,outcome}  counter  delivered delivery_retried delivery_failed claim_lost abandoned
+//		Tries to deliver an entry of an outbox that ended, by outcome.
+//	tickonce_delivery_duration_seconds  histogram  delivered delivery_retried delivery_failed
+//		From the claim of an entry to the end of the try, if it was not lost.
 //	tickonce_buried_jobs_total{queue}  counter  buried
 //		Jobs that died unstarted: expired, or claimed for the last time and not settled.
 //
@@ -64,8 +73,12 @@
 //		Boundaries of a schedule that were dropped unfired, by reason.
 //	tickonce_schedule_quarantines_total{schedule}  counter  quarantined
 //		Times that a schedule was held, again each minute that it stays so.
+//	tickonce_schedule_opened_breakers_total{schedule}  counter  breaker_opened
+//		Times that a schedule was paused, since its jobs failed.
 //	tickonce_schedule_executions_total{schedule,outcome}  counter  done retried died claim_lost abandoned
 //		Attempts at a schedule's jobs that ended, by outcome.
+//	tickonce_schedule_deliveries_total{schedule,outcome}  counter  delivered delivery_retried delivery_failed claim_lost abandoned
+//		Tries to deliver what a schedule's jobs resulted in, by outcome.
 //	tickonce_schedule_last_success_timestamp_seconds{schedule}  gauge  done
 //		When a job of the schedule was last done by this process.
 //
@@ -105,14 +118,16 @@
 // # Labels
 //
 // No label grows without bound, whatever an engine is asked to do: there are at
-// most 19 series for each value of queue, 11 for each named schedule and 65
+// most 29 series for each value of queue, 23 for each named schedule and 85
 // besides.
 //
 //	queue     the queue's name; an outbox's begins with "__alkstore_outbox:"
 //	schedule  the schedule's name, of those in Options.Schedules
-//	reason    cap, pause, policy
+//	reason    pause, hours, policy, overlap, cap, missed
 //	change    what was done: scheduled, unscheduled, paused, resumed; gained, lapsed, lost
-//	outcome   of an attempt: ok, failed, lost, abandoned; of all else: ok, failed
+//	outcome   of an execution: ok, failed, timed_out, panicked, cancelled, lost;
+//	          of a delivery: delivered, transient, permanent, lost; of all else:
+//	          ok, failed. Lost is what was not settled while its claim was live
 //	cause     lost: another runner leads; store: it cannot be reached
 //	phase     that of the call, as in tickonce.Phase
 //	role      runner, worker

@@ -105,18 +105,18 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 // names gives each queue its value of the label queue. What a queue was once
 // given it keeps.
 type names struct {
-	born func(label string) // is told of each value before its first use
+	born func(label string, outbox bool) // is told of each value before its first use
 
 	mu     sync.RWMutex
 	own    map[string]string
-	spare  int  // how many more get a value of their own
-	folded bool // whether a queue had to do without
+	spare  int           // how many more get a value of their own
+	folded map[bool]bool // whether a queue, or an outbox (true), had to do without
 }
 
 // newNames is told of the queues that have a value in any case, and of how many
 // more get one.
-func newNames(named []string, spare int, born func(label string)) *names {
-	n := &names{born: born, own: map[string]string{}, spare: len(named)}
+func newNames(named []string, spare int, born func(label string, outbox bool)) *names {
+	n := &names{born: born, own: map[string]string{}, folded: map[bool]bool{}, spare: len(named)}
 	for _, name := range named {
 		n.label(name)
 	}
@@ -125,31 +125,32 @@ func newNames(named []string, spare int, born func(label string)) *names {
 }
 
 func (n *names) label(queue string) string {
+	_, outbox := tickonce.OutboxName(queue)
 	n.mu.RLock()
 	label, known := n.own[queue]
-	folds := n.spare == 0 && n.folded
+	folded := n.folded[outbox]
 	n.mu.RUnlock()
 	switch {
 	case known:
 		return label
-	case folds:
+	case folded:
 		return other
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	switch label, known := n.own[queue]; {
-	case known:
+	if label, known := n.own[queue]; known {
 		return label
-	case n.spare > 0:
-		n.spare--
-		n.own[queue] = valid(queue)
-		n.born(n.own[queue])
-		return n.own[queue]
-	case !n.folded:
-		n.folded = true
-		n.born(other)
 	}
-	return other
+	label = other
+	if n.spare > 0 {
+		n.spare--
+		label = valid(queue)
+		n.own[queue] = label
+	} else {
+		n.folded[outbox] = true
+	}
+	n.born(label, outbox)
+	return label
 }
 
 // valid is the name as a label may have it: a row that came from outside may

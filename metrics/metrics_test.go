@@ -96,6 +96,9 @@ tickonce_fires_total{queue="mail"} 64
 # HELP tickonce_skipped_boundaries_total Boundaries that were dropped unfired, by reason.
 # TYPE tickonce_skipped_boundaries_total counter
 tickonce_skipped_boundaries_total{reason="cap"} 56
+tickonce_skipped_boundaries_total{reason="hours"} 0
+tickonce_skipped_boundaries_total{reason="missed"} 0
+tickonce_skipped_boundaries_total{reason="overlap"} 0
 tickonce_skipped_boundaries_total{reason="pause"} 0
 tickonce_skipped_boundaries_total{reason="policy"} 0
 # HELP tickonce_fire_lateness_seconds How long after its boundary a fire came.
@@ -123,12 +126,14 @@ tickonce_quarantines_total{queue="mail"} 1
 # HELP tickonce_leading_runners Runners of this process that lead, as far as they know.
 # TYPE tickonce_leading_runners gauge
 tickonce_leading_runners 1
-# HELP tickonce_executions_total Attempts at jobs that ended, by outcome.
+# HELP tickonce_executions_total Attempts at jobs that ended, by outcome; of outboxes see tickonce_deliveries_total.
 # TYPE tickonce_executions_total counter
-tickonce_executions_total{outcome="abandoned",queue="mail"} 0
+tickonce_executions_total{outcome="cancelled",queue="mail"} 0
 tickonce_executions_total{outcome="failed",queue="mail"} 2
 tickonce_executions_total{outcome="lost",queue="mail"} 1
 tickonce_executions_total{outcome="ok",queue="mail"} 1
+tickonce_executions_total{outcome="panicked",queue="mail"} 0
+tickonce_executions_total{outcome="timed_out",queue="mail"} 0
 # HELP tickonce_queue_jobs Jobs that the queue keeps, by state.
 # TYPE tickonce_queue_jobs gauge
 tickonce_queue_jobs{queue="mail",state="claimed"} 1

@@ -9,24 +9,33 @@ import (
 // observe counts an event. Kinds that are not here are told by the counters of
 // the queue, which a lost reply does not make wrong.
 func (m *events) observe(e tickonce.Event) {
+	schedule, named := m.named[e.Schedule]
 	switch e.Kind {
 	case tickonce.EventScheduled, tickonce.EventUnscheduled, tickonce.EventPaused, tickonce.EventResumed:
 		m.changes.WithLabelValues(e.Kind.String()).Inc()
+	case tickonce.EventBreakerOpened:
+		m.breakers.WithLabelValues(m.names.label(e.Queue)).Inc()
+		if named {
+			m.scheduleBreakers.WithLabelValues(schedule).Inc()
+		}
+	case tickonce.EventTriggered:
+		m.triggered.WithLabelValues(m.names.label(e.Queue)).Inc()
+
 	case tickonce.EventFired:
 		m.fires.WithLabelValues(m.names.label(e.Queue)).Inc()
 		m.lateness.Observe(e.At.Sub(e.Boundary).Seconds())
-		if schedule, ok := m.named[e.Schedule]; ok {
+		if named {
 			m.scheduleFires.WithLabelValues(schedule).Inc()
 		}
 	case tickonce.EventSkipped:
 		reason := oneOf(reasons, e.Reason)
 		m.skipped.WithLabelValues(reason).Add(float64(e.Count))
-		if schedule, ok := m.named[e.Schedule]; ok {
+		if named {
 			m.scheduleSkipped.WithLabelValues(schedule, reason).Add(float64(e.Count))
 		}
 	case tickonce.EventQuarantined:
 		m.quarantines.WithLabelValues(m.names.label(e.Queue)).Inc()
-		if schedule, ok := m.named[e.Schedule]; ok {
+		if named {
 			m.scheduleQuarantines.WithLabelValues(schedule).Inc()
 		}
 	case tickonce.EventCursorAhead:
@@ -54,28 +63,37 @@ func (m *events) observe(e tickonce.Event) {
 	case tickonce.EventStopped:
 		m.stopped(e)
 
-	case tickonce.EventBuried:
-		m.buried.WithLabelValues(m.names.label(e.Queue)).Add(float64(e.Count))
-	case tickonce.EventDone:
-		m.executed(e, "ok")
-		m.duration.Observe(e.Took.Seconds())
-		if schedule, ok := m.named[e.Schedule]; ok {
+	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied:
+		m.executed(e, oneOf(executions, e.Execution.String()))
+		m.executionDuration.Observe(e.Took.Seconds())
+		if named && e.Kind == tickonce.EventDone {
 			m.scheduleSuccess.WithLabelValues(schedule).Set(seconds(e.At))
 		}
-	case tickonce.EventRetried, tickonce.EventDied:
-		m.executed(e, "failed")
-		m.duration.Observe(e.Took.Seconds())
-	case tickonce.EventClaimLost:
-		m.executed(e, "lost")
-	case tickonce.EventAbandoned:
-		m.executed(e, "abandoned")
+	case tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
+		m.delivered(e, oneOf(deliveries, e.Delivery.String()))
+		m.deliveryDuration.Observe(e.Took.Seconds())
+	case tickonce.EventClaimLost, tickonce.EventAbandoned:
+		if _, outbox := tickonce.OutboxName(e.Queue); outbox {
+			m.delivered(e, lost)
+		} else {
+			m.executed(e, lost)
+		}
+	case tickonce.EventBuried:
+		m.buried.WithLabelValues(m.names.label(e.Queue)).Add(float64(e.Count))
 	}
 }
 
 func (m *events) executed(e tickonce.Event, outcome string) {
 	m.executions.WithLabelValues(m.names.label(e.Queue), outcome).Inc()
-	if schedule, ok := m.named[e.Schedule]; ok {
+	if schedule, named := m.named[e.Schedule]; named {
 		m.scheduleExecutions.WithLabelValues(schedule, outcome).Inc()
+	}
+}
+
+func (m *events) delivered(e tickonce.Event, outcome string) {
+	m.deliveries.WithLabelValues(m.names.label(e.Queue), outcome).Inc()
+	if schedule, named := m.named[e.Schedule]; named {
+		m.scheduleDeliveries.WithLabelValues(schedule, outcome).Inc()
 	}
 }
 

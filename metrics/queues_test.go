@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,23 +35,36 @@ const manyQueues = 10_000
 // kind and at a scrape, make as many series as the manual says, and what has no
 // label of its own is in the sums.
 func TestLabelsAreBounded(t *testing.T) {
-	m := newMetrics(t, metrics.Options{Queues: []string{"q9999"}, Schedules: []string{"s7"}})
+	m := newMetrics(t, metrics.Options{Queues: []string{"q9999"}, Schedules: []string{"s200"}})
 	var queues queuesOf
 	for i := range manyQueues {
 		name := fmt.Sprint("q", i)
 		queues = append(queues, tickonce.QueueInfo{Name: name, Pending: 1, Done: 2, NextClaimAt: at.Add(time.Duration(i) * time.Second)})
 		for kind := tickonce.EventNone; kind <= 64; kind++ {
-			e := event(kind)
-			e.Queue, e.Schedule, e.Owner, e.Reason = name, fmt.Sprint("s", i), fmt.Sprint("o", i), fmt.Sprint("r", i)
-			e.Phase, e.Err = tickonce.Phase(fmt.Sprint("p", i)), fmt.Errorf("error %d", i)
-			m.Observe(e)
+			for _, e := range events(kind) {
+				e.Schedule, e.Owner, e.Reason = fmt.Sprint("s", i), fmt.Sprint("o", i), fmt.Sprint("r", i)
+				e.Phase, e.Err = tickonce.Phase(fmt.Sprint("p", i)), fmt.Errorf("error %d", i)
+				e.Execution, e.Delivery = tickonce.Execution(i%256), tickonce.Delivery(i%256)
+				if e.Queue != outbox {
+					e.Queue = name
+					m.Observe(e)
+				} else if i >= 200 { // when the queues have taken all values
+					e.Queue = outbox + name
+					m.Observe(e)
+				}
+			}
 		}
 	}
 	m.Watch(queues)
 
-	perQueue, perSchedule, besides := bound(t)
-	const labels = 1 + 100 + 1 // named, first come, other
-	require.Equal(t, labels*perQueue+perSchedule+besides, series(gather(t, m)))
+	perQueue, perSchedule, besides := bounds(t)
+	n := series(gather(t, m), "queue", "schedule")
+	require.Equal(t, besides, n[""])
+	require.Equal(t, perSchedule, n["schedule s200"])
+	delete(n, "")
+	delete(n, "schedule s200")
+	require.Len(t, n, 1+100+1, "the queue that is named, those that came first, and the rest")
+	require.Equal(t, perQueue, slices.Max(slices.Collect(maps.Values(n))))
 	require.Equal(t, float64(manyQueues), value(t, m, "tickonce_fires_total"))
 	require.Equal(t, float64(manyQueues-101), value(t, m, "tickonce_fires_total", "queue", "other"))
 	require.Equal(t, float64(manyQueues-101), value(t, m, "tickonce_queue_jobs", "queue", "other", "state", "pending"))
@@ -58,8 +73,8 @@ func TestLabelsAreBounded(t *testing.T) {
 	require.Equal(t, float64(at.Unix()+100), value(t, m, "tickonce_queue_next_claim_timestamp_seconds", "queue", "other"), "the earliest")
 }
 
-// bound reads from the manual how many series there are at most.
-func bound(t *testing.T) (perQueue, perSchedule, besides int) {
+// bounds reads from the manual how many series there are at most.
+func bounds(t *testing.T) (perQueue, perSchedule, besides int) {
 	text, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
 	words := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", "")), " ")
@@ -72,14 +87,21 @@ func bound(t *testing.T) (perQueue, perSchedule, besides int) {
 	return perQueue, perSchedule, besides
 }
 
-// series counts what Prometheus keeps of the families.
-func series(families []*dto.MetricFamily) (n int) {
+// series counts what Prometheus keeps of the families, for each value of these
+// labels, as in "queue mail", and for what has none of them.
+func series(families []*dto.MetricFamily, labels ...string) map[string]int {
+	n := map[string]int{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
+			of := ""
+			for _, label := range metric.GetLabel() {
+				if slices.Contains(labels, label.GetName()) {
+					of = label.GetName() + " " + label.GetValue()
+				}
+			}
+			n[of]++
 			if h := metric.GetHistogram(); h != nil {
-				n += len(h.GetBucket()) + len([]string{"+Inf", "sum", "count"})
-			} else {
-				n++
+				n[of] += len(h.GetBucket()) + len([]string{"+Inf", "sum"})
 			}
 		}
 	}

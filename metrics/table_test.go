@@ -85,12 +85,14 @@ func TestManualNamesWhatMovesAMetric(t *testing.T) {
 	unknown := tickonce.EventKind(255)
 	for kind := tickonce.EventNone + 1; kind.String() != unknown.String(); kind++ {
 		sources[kind.String()] = true
-		m := newMetrics(t, metrics.Options{Queues: []string{"mail"}, Schedules: []string{"report"}})
+		m := newMetrics(t, metrics.Options{Queues: []string{"mail", outbox}, Schedules: []string{"report"}})
 		if kind == tickonce.EventLeadershipLost || kind == tickonce.EventStandBy || kind == tickonce.EventStopped {
 			m.Observe(tickonce.Event{Kind: tickonce.EventLeading, Owner: "a/1"})
 		}
 		before := gather(t, m)
-		m.Observe(event(kind))
+		for _, e := range events(kind) {
+			m.Observe(e)
+		}
 		require.Equal(t, said(kind.String()), differing(before, gather(t, m)), kind)
 	}
 	fields := reflect.TypeFor[tickonce.QueueInfo]()
@@ -145,7 +147,7 @@ func TestManualNamesTheValuesOfLabels(t *testing.T) {
 		}
 	}
 	for label, values := range seen {
-		m := regexp.MustCompile(`(?m)^//\t` + label + ` +(.*)$`).FindStringSubmatch(section)
+		m := regexp.MustCompile(`(?m)^//\t` + label + ` +(.*(?:\n//\t {2}.*)*)$`).FindStringSubmatch(section)
 		require.NotNil(t, m, "the label %s is not in the manual", label)
 		if label == "queue" || label == "schedule" || label == "phase" {
 			continue
@@ -158,24 +160,39 @@ func TestManualNamesTheValuesOfLabels(t *testing.T) {
 
 var at = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// event is one of the kind, with everything in it.
-func event(kind tickonce.EventKind) tickonce.Event {
+const outbox = "__alkstore_outbox:chat"
+
+// events are those of the kind, with everything in them: one of a queue, or of
+// an outbox, or both.
+func events(kind tickonce.EventKind) []tickonce.Event {
 	e := tickonce.Event{
-		Kind: kind, At: at, Schedule: "report", Queue: "mail", Job: 7, Boundary: at.Add(-time.Minute),
+		Kind: kind, At: at, Schedule: "report", Queue: "mail", Job: 7, Boundary: at.Add(-time.Minute), Origin: 3,
+		Execution: tickonce.ExecutionFailed, Delivery: tickonce.DeliveryTransient,
 		First: at.Add(-time.Hour), Last: at, Count: 3, Reason: "cap", Owner: "a/1", Phase: tickonce.PhaseRenew,
-		Wait: time.Second, Err: errors.New("connection reset"),
+		Wait: time.Second, Took: 2 * time.Second, Err: errors.New("connection reset"),
 	}
-	if kind == tickonce.EventStopped {
+	of := e
+	of.Queue = outbox
+	switch kind {
+	case tickonce.EventStopped:
 		e.Queue = "" // of a runner
+		return []tickonce.Event{e}
+	case tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
+		return []tickonce.Event{of}
+	case tickonce.EventClaimLost, tickonce.EventAbandoned, tickonce.EventBuried:
+		return []tickonce.Event{e, of}
+	default:
+		return []tickonce.Event{e}
 	}
-	return e
 }
 
 // moved has seen each kind of event, and reads a queue.
 func moved(t *testing.T) *metrics.Metrics {
 	m := newMetrics(t, metrics.Options{Schedules: []string{"report"}})
 	for kind := tickonce.EventNone; kind < 255; kind++ {
-		m.Observe(event(kind))
+		for _, e := range events(kind) {
+			m.Observe(e)
+		}
 	}
 	m.Watch(queuesOf{{Name: "mail", Pending: 1, NextClaimAt: at}})
 	return m

@@ -33,12 +33,14 @@ tickonce_fires_total{queue="work"} 420
 # HELP tickonce_schedule_fires_total Boundaries of a schedule that fired.
 # TYPE tickonce_schedule_fires_total counter
 tickonce_schedule_fires_total{schedule="report"} 120
-# HELP tickonce_executions_total Attempts at jobs that ended, by outcome.
+# HELP tickonce_executions_total Attempts at jobs that ended, by outcome; of outboxes see tickonce_deliveries_total.
 # TYPE tickonce_executions_total counter
-tickonce_executions_total{outcome="abandoned",queue="work"} 0
+tickonce_executions_total{outcome="cancelled",queue="work"} 0
 tickonce_executions_total{outcome="failed",queue="work"} 84
 tickonce_executions_total{outcome="lost",queue="work"} 0
 tickonce_executions_total{outcome="ok",queue="work"} 420
+tickonce_executions_total{outcome="panicked",queue="work"} 0
+tickonce_executions_total{outcome="timed_out",queue="work"} 0
 # HELP tickonce_leading_runners Runners of this process that lead, as far as they know.
 # TYPE tickonce_leading_runners gauge
 tickonce_leading_runners 0
