@@ -57,6 +57,10 @@ type Config struct {
 	// 2 min. At most 24 h.
 	OnTime time.Duration
 
+	// Details is how many of [Engine.Details] are kept in memory. Default
+	// 1,024; 1 to 100,000.
+	Details int
+
 	// Limits bound what is stored.
 	Limits Limits
 
@@ -106,6 +110,7 @@ const (
 func (c Config) WithDefaults() (Config, error) {
 	var f faults
 	f.within("Batch", &c.Batch, 1000, 1, 100_000)
+	f.within("Details", &c.Details, 1024, 1, 100_000)
 	f.within("Limits.Payload", &c.Limits.Payload, 1<<20, 1, 1<<30)
 	f.within("Limits.QueueLength", &c.Limits.QueueLength, store.DefaultQueueLength, 1, 1<<31-1)
 	f.within("Limits.Schedules", &c.Limits.Schedules, store.DefaultSchedules, 1, 1<<31-1)

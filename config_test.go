@@ -23,7 +23,7 @@ func TestConfigDefaults(t *testing.T) {
 	require.NotEmpty(t, c.Owner)
 	c.Clock, c.Seed, c.Owner = nil, 0, ""
 	require.Equal(t, tickonce.Config{
-		Batch: 1000, LeaseTTL: time.Minute, Poll: time.Second, OnTime: 10 * time.Second,
+		Batch: 1000, LeaseTTL: time.Minute, Poll: time.Second, OnTime: 10 * time.Second, Details: 1024,
 		Limits: tickonce.Limits{Payload: 1 << 20, QueueLength: 1_000_000, Schedules: 1 << 20, LastError: 1 << 10},
 	}, c)
 }

@@ -18,6 +18,7 @@ type Engine struct {
 	woken   signal // of the schedules
 	workers atomic.Int64
 	queues  queueSignals // of the jobs
+	details details
 }
 
 // New returns an engine on a store. The errors of a configuration are joined
@@ -27,7 +28,7 @@ func New(s store.Store, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{store: s, config: c}, nil
+	return &Engine{store: s, config: c, details: details{most: c.Details}}, nil
 }
 
 // Config returns the configuration with its defaults filled in.

@@ -87,6 +87,7 @@ func (e exitError) Error() string { return string(e) }
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string { return "timed out after " + e.after.String() }
+func (e *timeoutError) Timeout() bool { return true }
 
 // contained calls the handler and turns a panic into a [*panicError] (O2).
 func contained(ctx context.Context, job *Job, handle Handler) (err error) {

@@ -35,10 +35,13 @@ type Job struct {
 	LastError   string // of the attempt before
 	Deadline    time.Time
 
-	engine  *Engine
-	token   int32
-	claimed store.Instant
-	stamps  store.Stamps
+	engine     *Engine
+	token      int32
+	claimed    store.Instant
+	stamps     store.Stamps
+	timeoutMS  int64
+	scheduleID store.ScheduleID
+	said       said
 }
 
 func (e *Engine) jobOf(row *store.Job) *Job {
@@ -48,7 +51,8 @@ func (e *Engine) jobOf(row *store.Job) *Job {
 		Enqueued: timeOf(row.EnqueuedAt), RunAt: timeOf(row.RunAt),
 		Attempt: int(row.Attempts), MaxAttempts: int(row.Stamps.MaxAttempts), Priority: row.Priority,
 		LastError: row.LastError, Deadline: timeOf(row.Deadline),
-		engine: e, token: row.Attempts, claimed: row.Since, stamps: row.Stamps,
+		engine: e, token: row.Attempts, claimed: row.Since, stamps: row.Stamps, timeoutMS: row.TimeoutMS,
+		scheduleID: row.ScheduleID,
 	}
 }
 
@@ -119,6 +123,9 @@ func (j *Job) check() error {
 }
 
 func (j *Job) settle(ctx context.Context, op string, end ending) error {
+	if len(end.deliver) > 0 {
+		return j.settleWith(ctx, op, end)
+	}
 	if end.To == store.Pending {
 		defer j.engine.queues.raise(j.Queue) // after an error, too: it may be done
 	}
@@ -129,10 +136,29 @@ func (j *Job) settle(ctx context.Context, op string, end ending) error {
 	if err != nil {
 		return &OpError{Op: op, Queue: j.Queue, Err: err}
 	}
-	j.engine.emit(j.settled(now, end, s.held[0]))
+	j.settled(now, end, s.held[0])
 	if !s.held[0] {
 		return ErrClaimLost
 	}
+	return nil
+}
+
+// settleWith writes the end and its deliveries as one.
+func (j *Job) settleWith(ctx context.Context, op string, end ending) error {
+	b := &store.Batch{Settles: []store.Settle{end.Settle}, Inserts: end.deliver}
+	defer j.engine.raiseAll(b.Inserts) // after an error, too: they may be there
+	done, err := j.engine.store.Commit(ctx, b)
+	switch {
+	case err != nil:
+		return &OpError{Op: op, Queue: j.Queue, Err: err}
+	case done.Refusal.Why == store.ClaimLost:
+		j.settled(done.Now, end, false)
+		return ErrClaimLost
+	case done.Refusal.Why != store.NotRefused:
+		return j.engine.refused(op, b, done.Refusal)
+	}
+	j.settled(done.Now, end, true)
+	j.engine.enqueued(done.Now, b.Inserts, done.Inserts)
 	return nil
 }
 

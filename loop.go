@@ -66,9 +66,14 @@ func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c 
 	if err != nil {
 		return err
 	}
+	return w.run(ctx, "handle", handle)
+}
+
+// run steps the worker to its end, beside the calls of its handlers.
+func (w *Worker) run(ctx context.Context, option string, handle Handler) error {
 	if handle == nil { // it would fail all jobs
-		e.queues.leave(queue)
-		return &OptionError{Option: "handle", Problem: "is nil, want a function"}
+		w.engine.queues.leave(w.queue)
+		return &OptionError{Option: option, Problem: "is nil, want a function"}
 	}
 	type end struct {
 		run *Run
@@ -98,7 +103,7 @@ func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c 
 		if len(w.runs) == w.config.Concurrency {
 			woken = nil
 		}
-		sleep := min(next.Sub(e.config.Clock.Now()), sliceTime)
+		sleep := min(next.Sub(w.engine.config.Clock.Now()), sliceTime)
 		if report.Phase == "" {
 			sleep = max(sleep, time.Millisecond)
 		}
@@ -106,7 +111,7 @@ func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c 
 			select {
 			case <-stop:
 			case <-woken:
-			case <-e.config.Clock.After(sleep):
+			case <-w.engine.config.Clock.After(sleep):
 			case ended := <-ends:
 				w.Ended(ended.run, ended.err)
 			}
@@ -120,4 +125,12 @@ func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c 
 			}
 		}
 	}
+}
+
+// within is ctx with the bound that the job sets to a run (X5), if there is one.
+func (j *Job) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if j.timeoutMS == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, durationOf(j.timeoutMS))
 }

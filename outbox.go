@@ -62,6 +62,13 @@ func (o *Outbox) Enqueue(ctx context.Context, payload []byte, opts OutboxOptions
 // deliver called runtime.Goexit. A deliver leaves it to RunOnce: if it settles
 // the entry itself, RunOnce finds the claim gone and returns
 // (true, [ErrClaimLost]).
+//
+// An entry of [Job.Deliver] has 30 s, after which the context of deliver ends. It
+// is retried if the failure was transient: marked by [Transient] or [RetryAfter],
+// or a timeout, that is [context.DeadlineExceeded] or a net.Error that says so,
+// anywhere along the error's chain, where the first mark counts. Any other
+// failure is permanent, and the entry dead (X6). RunOnce waits for a deliver
+// that does not heed its context; [Outbox.Run] does not.
 func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (bool, error) {
 	if o.err != nil {
 		return false, o.err
@@ -80,16 +87,50 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (b
 	returned := false
 	defer func() {
 		if !returned { // nothing to return an error to
-			_ = job.Retry(settled, exitError("deliver ended its goroutine"))
+			end := job.outcome(exitError("deliver ended its goroutine"), false)
+			_ = job.settle(settled, "retry", end)
 		}
 	}()
-	failure := contained(ctx, job, deliver)
+	try, done := job.within(ctx)
+	failure := contained(try, job, deliver)
+	done()
 	returned = true
 	op := "ack"
 	if failure != nil {
 		op = "retry"
 	}
-	return true, job.settle(settled, op, job.outcome(failure, false))
+	cut := job.Origin != 0 && ctx.Err() != nil
+	return true, job.settle(settled, op, job.outcome(failure, cut))
+}
+
+// NewWorker returns a worker of the outbox, see [Engine.NewWorker], for a host
+// that steps it itself; [Outbox.Run] is the goroutine's driver. It settles
+// entries as [Outbox.RunOnce] does, and renews no claim (O4): a try has as long
+// as the claim lasts, 60 s, or what is less of 30 s for an entry of [Job.Deliver]
+// and [WorkerConfig.Timeout]. One that has not returned by then has failed, with
+// a timeout.
+func (o *Outbox) NewWorker(c WorkerConfig) (*Worker, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w := o.engine.newWorker(o.queue, c)
+	w.outbox = true
+	return w, nil
+}
+
+// Run calls deliver for the entries of the outbox until ctx ends, as
+// [Engine.RunWorker] calls its handler for the jobs of a queue, with the times of
+// [Outbox.NewWorker]: a deliver that hangs holds up nothing but its own slot.
+func (o *Outbox) Run(ctx context.Context, deliver Handler, c WorkerConfig) error {
+	w, err := o.NewWorker(c)
+	if err != nil {
+		return err
+	}
+	return w.run(ctx, "deliver", deliver)
 }
 
 // NextClaimAt is [Engine.NextClaimAt] of the outbox.

@@ -1,6 +1,9 @@
 package tickonce
 
 import (
+	"context"
+	"errors"
+
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
 )
@@ -42,28 +45,37 @@ func (d Delivery) String() string {
 // ending is the end of a claim.
 type ending struct {
 	store.Settle
-	delivery Delivery // where the job is an outbox's
+	delivery Delivery       // where the job is an outbox's
+	deliver  []store.Insert // what is written with it
 }
 
 func (j *Job) ack() ending {
-	return ending{store.Settle{Job: j.ID, Attempt: j.token, To: store.Done, Ended: store.OK}, Delivered}
+	return ending{
+		Settle:   store.Settle{Job: j.ID, Attempt: j.token, To: store.Done, Ended: store.OK},
+		delivery: Delivered, deliver: j.deliveries(),
+	}
 }
 
 func (j *Job) retry(cause error, delayMS int64) ending {
-	s := core.PlanRetry(j.engine.config.Seed, j.ID, j.token, j.stamps, delayMS, j.engine.errorText(cause))
-	s.Ended = executionOf(cause)
-	return ending{s, DeliveryTransient}
+	end, text := ending{delivery: DeliveryTransient}, j.engine.errorText(cause)
+	if j.Origin != 0 {
+		end.Settle = core.PlanDelivery(j.ID, j.token, j.stamps, delayMS, text)
+	} else {
+		end.Settle = core.PlanRetry(j.engine.config.Seed, j.ID, j.token, j.stamps, delayMS, text)
+	}
+	end.Ended = executionOf(cause)
+	return end
 }
 
 func (j *Job) fail(cause error) ending {
-	return ending{store.Settle{
+	return ending{delivery: DeliveryPermanent, Settle: store.Settle{
 		Job: j.ID, Attempt: j.token, To: store.Dead, Ended: executionOf(cause), Error: j.engine.errorText(cause),
-	}, DeliveryPermanent}
+	}}
 }
 
 // outcome is what a handler's error makes of the job. Without a mark, it is
-// retried after the curve or, where the stop of its worker has cut the run
-// short, at once: it was not the job's fault.
+// retried at once where a stop has cut the run short, for which the job cannot
+// help; else after the curve, but for a delivery that did not time out (X6).
 func (j *Job) outcome(err error, cut bool) ending {
 	if err == nil {
 		return j.ack()
@@ -79,9 +91,20 @@ func (j *Job) outcome(err error, cut bool) ending {
 			end.Ended = store.Cancelled
 		}
 		return end
+	case j.Origin != 0 && !timedOut(err):
+		return j.fail(err)
 	default:
 		return j.retry(err, -1)
 	}
+}
+
+// timedOut reports whether the error, or one that it wraps, is a timeout: a
+// deadline that passed, or what a net.Error says to be one. A chain that panics
+// when it is asked is none.
+func timedOut(err error) (is bool) {
+	defer func() { _ = recover() }()
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // executionOf is how the run ended that the error is of.
@@ -96,8 +119,17 @@ func executionOf(err error) Execution {
 	}
 }
 
-// settled is the event of a settlement.
-func (j *Job) settled(now store.Instant, end ending, ok bool) Event {
+// settled tells of a settlement.
+func (j *Job) settled(now store.Instant, end ending, ok bool) {
+	if ok {
+		j.end()
+		j.engine.details.settled(j, now, end)
+	}
+	j.engine.emit(j.ended(now, end, ok))
+}
+
+// ended is the event of a settlement.
+func (j *Job) ended(now store.Instant, end ending, ok bool) Event {
 	event := Event{At: timeOf(now), Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
 	if !ok {
 		event.Kind = EventClaimLost

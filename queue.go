@@ -57,10 +57,27 @@ func (e *Engine) enqueue(ctx context.Context, queue string, payload []byte, o En
 	if err != nil {
 		return 0, err
 	}
-	if !done.Inserts[0].Existing {
-		e.emit(Event{Kind: EventEnqueued, At: timeOf(done.Now), Queue: queue, Job: done.Inserts[0].Job})
-	}
+	e.enqueued(done.Now, []store.Insert{insert}, done.Inserts)
 	return done.Inserts[0].Job, nil
+}
+
+// enqueued tells of jobs that were inserted.
+func (e *Engine) enqueued(now store.Instant, inserts []store.Insert, done []store.Inserted) {
+	for i := range inserts {
+		if !done[i].Existing {
+			event := enqueuedEvent(&inserts[i], done[i].Job)
+			event.At = timeOf(now)
+			e.emit(event)
+		}
+	}
+}
+
+func enqueuedEvent(insert *store.Insert, job JobID) Event {
+	event := Event{Kind: EventEnqueued, Queue: insert.Queue, Job: job}
+	if from := insert.From; from != nil {
+		event.Schedule, event.Boundary, event.Origin = from.Schedule, timeOf(from.FireAt), from.Origin
+	}
+	return event
 }
 
 // insert checks a request to enqueue, behind its queue's name.
@@ -209,7 +226,11 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 		if job == nil || job.engine != e {
 			return nil, &OptionError{Option: "jobs", Problem: "has no job of this engine at index " + strconv.Itoa(i)}
 		}
-		settles[i] = job.ack().Settle
+		end := job.ack()
+		if len(end.deliver) > 0 { // an end with deliveries is a batch of its own
+			return nil, &OptionError{Option: "jobs", Problem: "has one with deliveries at index " + strconv.Itoa(i) + ", want it acked by itself"}
+		}
+		settles[i] = end.Settle
 	}
 	acked = make([]bool, len(jobs))
 	now, err := e.store.Settle(ctx, settles, acked)
@@ -217,7 +238,7 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 		return nil, &OpError{Op: "ack", Err: err}
 	}
 	for i, job := range jobs {
-		e.emit(job.settled(now, job.ack(), acked[i]))
+		job.settled(now, job.ack(), acked[i])
 	}
 	return acked, nil
 }

@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"time"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -21,10 +22,11 @@ import (
 type Run struct {
 	Job *Job
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	state  runState
-	end    ending // of an ended or overdue run
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	state   runState
+	timeout time.Duration // or 0
+	end     ending        // of an ended or overdue run
 
 	// On the host's clock, counted from before the call that made the claim
 	// or renewed it.

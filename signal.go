@@ -3,6 +3,8 @@ package tickonce
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/tickonce/tickonce/store"
 )
 
 // signal wakes those of this engine who wait for work: the runners, when a
@@ -93,5 +95,12 @@ func (q *queueSignals) raise(queue string) {
 	q.mu.Unlock()
 	if s != nil {
 		s.raise()
+	}
+}
+
+// raiseAll wakes the workers of the queues that jobs are inserted into.
+func (e *Engine) raiseAll(inserts []store.Insert) {
+	for i := range inserts {
+		e.queues.raise(inserts[i].Queue)
 	}
 }

@@ -19,13 +19,14 @@ type Tx struct {
 	ctx    context.Context
 	done   bool
 
-	batch  store.Batch // but for guards, puts and removes, which finish adds
-	rows   map[string]*txRow
-	order  []*txRow // in the order of the first touch
-	events []Event
-	jobs   []*TxJob // one for each requeue and insert
-	claims []*Job   // one for each settle
-	ends   map[JobID]bool
+	batch   store.Batch // but for guards, puts and removes, which finish adds
+	rows    map[string]*txRow
+	order   []*txRow // in the order of the first touch
+	events  []Event
+	jobs    []*TxJob // one for each requeue and insert
+	claims  []*Job   // one for each settle
+	endings []ending
+	ends    map[JobID]bool
 }
 
 // txRow is the overlay over one schedule.
@@ -95,24 +96,30 @@ func (tx *Tx) commit() error {
 	done, err := tx.engine.commit(tx.ctx, "transaction", b)
 	if done.Refusal.Why == store.ClaimLost {
 		index := done.Refusal.Index
-		tx.engine.emit(tx.claims[index].settled(done.Now, ending{}, false))
+		tx.claims[index].settled(done.Now, ending{}, false)
 	}
 	if err != nil {
 		return err
 	}
 	requeues, inserts := 0, 0
 	for _, job := range tx.jobs {
-		kind := EventEnqueued
+		var event Event
 		if job.requeue {
-			kind, job.id = EventRequeued, done.Requeues[requeues]
+			job.id = done.Requeues[requeues]
+			event = Event{Kind: EventRequeued, Queue: job.queue, Job: job.id}
 			requeues++
 		} else {
 			job.id, job.existing = done.Inserts[inserts].Job, done.Inserts[inserts].Existing
+			event = enqueuedEvent(&b.Inserts[inserts], job.id)
 			inserts++
 		}
 		if !job.existing {
-			tx.events = append(tx.events, Event{Kind: kind, Queue: job.queue, Job: job.id})
+			tx.events = append(tx.events, event)
 		}
+	}
+	for i, job := range tx.claims {
+		job.end()
+		tx.engine.details.settled(job, done.Now, tx.endings[i])
 	}
 	tx.engine.announce(done.Now, tx.events)
 	return nil
@@ -258,7 +265,7 @@ func (o TxOutbox) Enqueue(payload []byte, opts OutboxOptions) (*TxJob, error) {
 	return o.tx.enqueue(o.outbox.queue, payload, opts.enqueue(), core.OutboxStamps)
 }
 
-// Ack stages [Job.Ack].
+// Ack stages [Job.Ack], and what the job delivers by then.
 func (tx *Tx) Ack(j *Job) error { return tx.settle(j, func() ending { return j.ack() }) }
 
 // Retry stages [Job.Retry].
@@ -285,8 +292,12 @@ func (tx *Tx) settle(j *Job, end func() ending) error {
 	tx.ends[j.ID] = true
 	s := end()
 	tx.batch.Settles = append(tx.batch.Settles, s.Settle)
-	tx.claims = append(tx.claims, j)
-	tx.events = append(tx.events, j.settled(0, s, true))
+	tx.claims, tx.endings = append(tx.claims, j), append(tx.endings, s)
+	tx.events = append(tx.events, j.ended(0, s, true))
+	for _, entry := range s.deliver {
+		tx.batch.Inserts = append(tx.batch.Inserts, entry)
+		tx.jobs = append(tx.jobs, &TxJob{queue: entry.Queue})
+	}
 	return nil
 }
 

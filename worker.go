@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
@@ -22,7 +24,8 @@ type WorkerConfig struct {
 	Concurrency int
 
 	// Timeout is how long a run may take, from its claim on; then it has
-	// failed (X5). Default: no bound. 1 ms to 365 days.
+	// failed (X5). A job may have less of its own. Default: no bound. 1 ms to
+	// 365 days.
 	Timeout time.Duration
 
 	// StopTimeout is how long runs may go on after the stop has begun, before
@@ -63,6 +66,7 @@ func (c WorkerConfig) withDefaults() (WorkerConfig, error) {
 //	phase   call    reason                             then
 //	extend  Extend  a third of a claim has passed      lost → the run's context ends with ErrClaimLost
 //	settle  Settle  runs have ended, or timed out      their slots are free, once their handlers have returned
+//	        Commit  or have ended with deliveries      the same; where a run is refused the others go first
 //	claim   Claim   a slot is free, a job may be due   as many as there were slots → claim, once one is free · else ask
 //	ask     Queues  nothing is left to claim; a poll   claim when the next job is due, or ask at the next poll
 //
@@ -80,6 +84,7 @@ type Worker struct {
 	queue  string
 	config WorkerConfig
 	signal *signal
+	outbox bool // claims are not renewed (O4)
 
 	runs  []*Run        // in hand, in the order of their claims
 	now   store.Instant // the host's latest reading
@@ -133,13 +138,29 @@ func (e *Engine) NewWorker(queue string, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	return e.newWorker(queue, c), nil
+}
+
+func (e *Engine) newWorker(queue string, c WorkerConfig) *Worker {
 	if c.Name == "" {
-		c.Name = e.config.Owner + "/worker-" + strconv.FormatInt(e.workers.Add(1), 10)
+		c.Name = workerName(e.config.Owner, e.workers.Add(1))
 	}
 	return &Worker{
 		engine: e, queue: queue, config: c, signal: e.queues.join(queue),
 		now: e.now(), next: store.MinInstant, retryAt: store.MinInstant,
-	}, nil
+	}
+}
+
+// workerName is the default of [WorkerConfig.Name]: of a long owner the end,
+// where it is more likely to differ from others.
+func workerName(owner string, number int64) string {
+	suffix := "/worker-" + strconv.FormatInt(number, 10)
+	if cut := len(owner) + len(suffix) - core.MaxName; cut > 0 {
+		for ; !utf8.RuneStart(owner[cut]); cut++ {
+		}
+		owner = strings.TrimSpace(owner[cut:])
+	}
+	return owner + suffix
 }
 
 // Step makes at most one store call and returns when to be called next, on the
@@ -251,7 +272,8 @@ func (w *Worker) pass(ctx context.Context) {
 	}
 	for _, r := range w.runs {
 		if r.state == runWorking && r.timeoutAt <= now {
-			r.state, r.end = runOverdue, r.Job.outcome(&timeoutError{w.config.Timeout}, false)
+			r.state, r.end = runOverdue, r.Job.outcome(&timeoutError{r.timeout}, false)
+			r.Job.end()
 			r.cancel(context.DeadlineExceeded)
 		}
 	}
@@ -317,6 +339,7 @@ func (w *Worker) Ended(r *Run, err error) {
 	switch r.state {
 	case runWorking:
 		r.state, r.end = runEnded, r.Job.outcome(err, w.cut)
+		r.Job.end()
 	case runOverdue:
 		r.state = runEnded
 	case runLoose:
@@ -333,13 +356,26 @@ func (w *Worker) drop(r *Run) {
 	}
 }
 
+// settle writes the ends that there are or, where some of them have deliveries,
+// those.
 func (w *Worker) settle(ctx context.Context) {
+	delivers := slices.ContainsFunc(w.runs, func(r *Run) bool { return r.state == runEnded && len(r.end.deliver) > 0 })
 	w.settling, w.settles, w.held = w.settling[:0], w.settles[:0], w.held[:0]
 	for _, r := range w.runs {
-		if r.state == runEnded || r.state == runOverdue {
+		if (r.state == runEnded || r.state == runOverdue) && len(r.end.deliver) > 0 == delivers {
 			w.settling, w.settles, w.held = append(w.settling, r), append(w.settles, r.end.Settle), append(w.held, false)
 		}
 	}
+	if delivers {
+		w.deliver(ctx)
+	} else {
+		w.settleAll(ctx)
+	}
+	clear(w.settling)
+	clear(w.settles)
+}
+
+func (w *Worker) settleAll(ctx context.Context) {
 	if slices.ContainsFunc(w.settles, func(s store.Settle) bool { return s.To == store.Pending }) {
 		defer w.engine.queues.raise(w.queue) // after an error, too: it may be done
 	}
@@ -350,15 +386,54 @@ func (w *Worker) settle(ctx context.Context) {
 	}
 	w.failures = 0
 	for i, r := range w.settling {
-		if r.state == runOverdue {
-			r.state = runLoose
-		} else {
-			w.drop(r)
-		}
-		w.engine.emit(r.Job.settled(now, r.end, w.held[i]))
+		w.settled(r, now, w.held[i])
 	}
-	clear(w.settling)
-	clear(w.settles)
+}
+
+// settled frees the slot of a run whose end was written, or came too late.
+func (w *Worker) settled(r *Run, now store.Instant, held bool) {
+	if r.state == runOverdue {
+		r.state = runLoose
+	} else {
+		w.drop(r)
+	}
+	r.Job.settled(now, r.end, held)
+}
+
+// deliver writes ends and their deliveries as one. A run that keeps them from
+// being written has ended otherwise, and the next step does without it.
+func (w *Worker) deliver(ctx context.Context) {
+	b := &store.Batch{}
+	for i, r := range w.settling {
+		if i > 0 && i+1+len(b.Inserts)+len(r.end.deliver) > maxBatch {
+			break
+		}
+		b.Settles, b.Inserts = w.settles[:i+1], append(b.Inserts, r.end.deliver...)
+	}
+	defer w.engine.raiseAll(b.Inserts) // after an error, too: they may be there
+	done, err := w.engine.store.Commit(ctx, b)
+	if err != nil {
+		w.failed(PhaseSettle, err)
+		return
+	}
+	w.failures = 0
+	switch at := done.Refusal; {
+	case at.Why == store.NotRefused:
+		for _, r := range w.settling[:len(b.Settles)] {
+			w.settled(r, done.Now, true)
+		}
+		w.engine.enqueued(done.Now, b.Inserts, done.Inserts)
+	case at.Part == store.Settles:
+		w.settled(w.settling[at.Index], done.Now, false)
+	default: // an outbox is full
+		first := 0
+		for _, r := range w.settling {
+			if first += len(r.end.deliver); at.Index < first {
+				r.end = r.Job.outcome(w.engine.refused("deliver", b, at), false)
+				break
+			}
+		}
+	}
 }
 
 func (w *Worker) extend(ctx context.Context) {
@@ -411,8 +486,11 @@ func (w *Worker) claim(ctx, call context.Context) {
 	for i := range w.rows[:claim.N] {
 		r := newRun(ctx, w.engine.jobOf(&w.rows[i]))
 		r.claimedAt(asked)
-		if w.config.Timeout > 0 {
-			r.timeoutAt = asked.Add(w.config.Timeout.Milliseconds())
+		if r.timeout = w.timeout(r.Job); r.timeout > 0 {
+			r.timeoutAt = asked.Add(r.timeout.Milliseconds())
+		}
+		if w.outbox {
+			r.beatAt = store.None
 		}
 		w.runs = append(w.runs, r)
 		if ctx.Err() != nil && r.Job.Attempt < r.Job.MaxAttempts {
@@ -424,6 +502,19 @@ func (w *Worker) claim(ctx, call context.Context) {
 		w.report.Begun = append(w.report.Begun, r)
 	}
 	clear(w.rows[:claim.N])
+}
+
+// timeout is how long a run may take (X5), or 0: the least of what the worker
+// and the job say and, where nothing renews it, of its claim.
+func (w *Worker) timeout(j *Job) time.Duration {
+	least := w.config.Timeout
+	if own := durationOf(j.timeoutMS); own > 0 && (least == 0 || own < least) {
+		least = own
+	}
+	if claim := durationOf(j.stamps.VisibilityMS); w.outbox && (least == 0 || claim < least) {
+		least = claim
+	}
+	return least
 }
 
 func (w *Worker) ask(ctx context.Context) {

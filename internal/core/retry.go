@@ -19,13 +19,19 @@ func Mix64(x uint64) uint64 {
 // is a pure function of seed, job and attempt: asked again, or after a restart,
 // it answers the same.
 func BackoffMS(seed uint64, job store.JobID, attempt int32, baseMS int64) int64 {
-	top := min(max(baseMS, 1), MaxBackoffMS)
-	for i := int32(1); i < attempt && top < MaxBackoffMS; i++ {
-		top = min(2*top, MaxBackoffMS)
-	}
+	top := doubled(baseMS, attempt, MaxBackoffMS)
 	low := top - top/2
 	draw := Mix64(Mix64(seed^Mix64(uint64(job))) ^ uint64(attempt))
 	return low + int64(draw%uint64(top-low+1))
+}
+
+// doubled is the base, doubled for each attempt after the first, up to most.
+func doubled(base int64, attempt int32, most int64) int64 {
+	wait := min(max(base, 1), most)
+	for i := int32(1); i < attempt && wait < most; i++ {
+		wait = min(2*wait, most)
+	}
+	return wait
 }
 
 // PlanRetry decides what becomes of a claim whose handler failed (QU6): ready
