@@ -64,6 +64,14 @@ type Config struct {
 	// Limits bound what is stored.
 	Limits Limits
 
+	// Zones finds the zones of active hours by name (X10). It is asked once for
+	// each, on any goroutine, and must answer the same on all engines of a
+	// store; "" and "UTC" it is not asked for. Default: [time.LoadLocation],
+	// which reads the host's data. Where there are none, as under WebAssembly,
+	// a program imports time/tzdata, which is 450 kB, or gives
+	// [time.LoadLocationFromTZData] the few zones it needs.
+	Zones func(name string) (*time.Location, error)
+
 	// Observer is told what happened: after the write, outside any lock, on
 	// the goroutine of the caller and in order for each of them, so it must be
 	// safe for concurrent use where the engine is used so. It may call the

@@ -19,6 +19,7 @@ type Engine struct {
 	workers atomic.Int64
 	queues  queueSignals // of the jobs
 	details details
+	zones   zones
 }
 
 // New returns an engine on a store. The errors of a configuration are joined

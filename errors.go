@@ -32,8 +32,16 @@ var (
 	// ErrLimit: a limit would be exceeded; details in [*LimitError].
 	ErrLimit = errors.New("limit exceeded")
 
-	// ErrNotFound: there is no such job, in a state that allows the call.
+	// ErrNotFound: there is no such job, in a state that allows the call, or
+	// no such schedule.
 	ErrNotFound = errors.New("not found")
+
+	// ErrPaused: the schedule is paused, by whatever reason.
+	ErrPaused = errors.New("the schedule is paused")
+
+	// ErrOverlap: a job of the schedule is live, and its policy of overlap lets
+	// no second one be (X9).
+	ErrOverlap = errors.New("a job of the schedule is live")
 
 	// ErrClaimLost: the claim is not the live one any more; another worker may
 	// have the job. Drop the work.

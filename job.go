@@ -136,6 +136,7 @@ func (j *Job) settle(ctx context.Context, op string, end ending) error {
 	if err != nil {
 		return &OpError{Op: op, Queue: j.Queue, Err: err}
 	}
+	end.Settle = s.settle[0] // as the store answered it
 	j.settled(now, end, s.held[0])
 	if !s.held[0] {
 		return ErrClaimLost

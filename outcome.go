@@ -126,6 +126,17 @@ func (j *Job) settled(now store.Instant, end ending, ok bool) {
 		j.engine.details.settled(j, now, end)
 	}
 	j.engine.emit(j.ended(now, end, ok))
+	j.engine.tripped(now, j, end.Tripped)
+}
+
+// tripped tells of a breaker that the job's end opened after so many failures
+// in a row (X4), if it did.
+func (e *Engine) tripped(now store.Instant, j *Job, failures uint8) {
+	if failures > 0 {
+		e.emit(Event{
+			Kind: EventBreakerOpened, At: timeOf(now), Schedule: j.Schedule, Queue: j.Queue, Job: j.ID, Count: int64(failures),
+		})
+	}
 }
 
 // ended is the event of a settlement.

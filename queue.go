@@ -76,6 +76,9 @@ func enqueuedEvent(insert *store.Insert, job JobID) Event {
 	event := Event{Kind: EventEnqueued, Queue: insert.Queue, Job: job}
 	if from := insert.From; from != nil {
 		event.Schedule, event.Boundary, event.Origin = from.Schedule, timeOf(from.FireAt), from.Origin
+		if from.Origin == 0 {
+			event.Kind = EventTriggered
+		}
 	}
 	return event
 }
@@ -189,6 +192,9 @@ func (e *Engine) claimOnce(ctx context.Context, queue, worker string, rows []sto
 func (e *Engine) buried(queue string, claim store.Claim) {
 	if claim.Buried > 0 {
 		e.emit(Event{Kind: EventBuried, At: timeOf(claim.Now), Queue: queue, Count: int64(claim.Buried)})
+	}
+	for _, trip := range claim.Tripped {
+		e.emit(Event{Kind: EventBreakerOpened, At: timeOf(claim.Now), Schedule: trip.Schedule, Queue: queue, Count: int64(trip.Failures)})
 	}
 }
 

@@ -25,7 +25,7 @@ type Fire struct {
 }
 
 // Skip is a range of boundaries of one schedule that were dropped unfired, for
-// one reason: "cap", "policy" or "pause".
+// one reason: "hours", "policy", "overlap", "cap" or "missed".
 type Skip struct {
 	Reason      string
 	First, Last time.Time

@@ -309,7 +309,7 @@ func (r *Runner) look(ctx context.Context) {
 		return
 	}
 	rows := r.rows[:due.N]
-	taken := r.plan.Plan(rows, due.Now, r.engine.config.Batch, r.isFull)
+	taken := r.plan.Plan(rows, due.Now, r.engine.config.Batch, r.isFull, r.engine.minute)
 	clear(r.full)
 	if taken < len(rows) {
 		r.due = min(r.due, rows[taken].DueAt)

@@ -35,6 +35,30 @@ type ScheduleOptions struct {
 	// CatchUp says which of several missed boundaries fire (T14).
 	CatchUp CatchUp
 
+	// Overlap says whether a boundary fires while jobs of the schedule are live
+	// (X9).
+	Overlap Overlap
+
+	// ActiveHours are the hours of the day in which boundaries fire (X10).
+	ActiveHours ActiveHours
+
+	// RunOnce pauses the schedule for good when it fires first: its one job is
+	// tried once, so that it starts at most once, ever (X8). MaxAttempts is 1
+	// then. Of several missed boundaries one fires; are all later than the
+	// window of CatchUp, none does, and the schedule has had its turn as well.
+	// It begins anew with another interval or anchor, or ResetCursor.
+	RunOnce bool
+
+	// Breaker is how many jobs in a row have to fail to pause the schedule
+	// (X4): die by their handlers' word, or with their attempts exhausted. One
+	// that is done begins the count anew, and so does [Engine.Resume]. Default
+	// 3; at most 255; -1: never.
+	Breaker int
+
+	// Timeout is how long a run of its jobs may take, from its claim on (X5),
+	// where [WorkerConfig.Timeout] is not less. 0: no bound of its own.
+	Timeout time.Duration
+
 	// ResetCursor begins a new grid from now even if nothing else changed
 	// (S5).
 	ResetCursor bool
@@ -74,8 +98,9 @@ type Schedule struct {
 	Next time.Time // the next boundary that has neither fired nor been skipped
 	Due  time.Time // when the runner looks at it; zero while paused
 
-	Paused Pause
-	Hold   *Hold // why it is quarantined, or nil (Q4)
+	Paused   Pause
+	Failures int   // jobs in a row that failed, as far as its breaker counts
+	Hold     *Hold // why it is quarantined, or nil (Q4)
 }
 
 // Pause says whether a schedule is paused, and by what (S7).
@@ -109,8 +134,18 @@ func scheduleOf(row *store.Schedule) Schedule {
 			CatchUp: CatchUp{
 				Window: durationOf(row.CatchUp.WindowMS), Count: int(row.CatchUp.Max), Newest: row.CatchUp.Newest,
 			},
+			Overlap: row.Overlap,
+			RunOnce: row.RunOnce,
+			Breaker: int(row.Breaker),
 		},
-		Next: timeOf(row.Cursor), Due: timeOf(row.DueAt), Paused: row.Paused,
+		Next: timeOf(row.Cursor), Due: timeOf(row.DueAt), Paused: row.Paused, Failures: int(row.Failures),
+	}
+	if row.Breaker == 0 {
+		s.Options.Breaker = -1
+	}
+	if row.Rare != nil {
+		s.Options.ActiveHours = activeHoursOf(row.Rare.Hours)
+		s.Options.Timeout = durationOf(row.Rare.TimeoutMS)
 	}
 	if row.Hold != nil {
 		s.Hold = &Hold{Reason: row.Hold.Reason, Since: timeOf(row.Hold.Since), Times: int(row.Hold.Times)}
@@ -134,7 +169,7 @@ func (e *Engine) Schedule(ctx context.Context, name, spec, queue string, payload
 		return Schedule{}, err
 	}
 	var row store.Schedule
-	if _, err := e.update(ctx, "schedule", name, planSchedule(reg, &row)); err != nil {
+	if _, _, err := e.update(ctx, "schedule", name, planSchedule(reg, &row)); err != nil {
 		return Schedule{}, err
 	}
 	return scheduleOf(&row), nil
@@ -171,7 +206,8 @@ func (e *Engine) Pause(ctx context.Context, name string) (bool, error) {
 	if err := core.CheckName("schedule name", name); err != nil {
 		return false, err
 	}
-	return e.update(ctx, "pause", name, planPause)
+	changed, _, err := e.update(ctx, "pause", name, planPause)
+	return changed, err
 }
 
 // ResumeOptions say what a resume does with the boundaries missed meanwhile.
@@ -181,13 +217,15 @@ type ResumeOptions struct {
 	CatchUp bool
 }
 
-// Resume ends a pause (S7) and reports whether that changed anything: an
-// absent or an active schedule is (false, nil).
+// Resume ends a pause (S7), also one of the breaker's, whose count begins anew
+// (X4), and reports whether that changed anything: a schedule that is absent,
+// active, or a run-once that had its turn (X8) is (false, nil).
 func (e *Engine) Resume(ctx context.Context, name string, o ResumeOptions) (bool, error) {
 	if err := core.CheckName("schedule name", name); err != nil {
 		return false, err
 	}
-	return e.update(ctx, "resume", name, planResume(o))
+	changed, _, err := e.update(ctx, "resume", name, planResume(o))
+	return changed, err
 }
 
 // Lookup returns the schedule of that name, and whether there is one.
@@ -243,33 +281,52 @@ func (e *Engine) read(ctx context.Context, name string) (*store.Schedule, store.
 	return &row[0], now, nil
 }
 
-// planner decides what becomes of a schedule, nil without one, at now: the row
-// to write, or nil for no change, and the events of that change.
-type planner func(old *store.Schedule, now store.Instant) (*store.Schedule, []Event, error)
+// change is what becomes of a schedule.
+type change struct {
+	row    *store.Schedule // to be written, or nil: nothing changes
+	skips  []store.Skip    // boundaries that the write passes over
+	fire   *store.Insert   // a job of the schedule that is inserted with it, or nil
+	events []Event
+}
+
+// planner decides what becomes of a schedule, nil without one, at now.
+type planner func(old *store.Schedule, now store.Instant) (change, error)
 
 // update reads, plans and writes under the guard of what was read, again as
-// long as others come in between. It reports whether there was a change.
-func (e *Engine) update(ctx context.Context, op, name string, plan planner) (bool, error) {
+// long as others come in between. It reports whether there was a change, and
+// which job was inserted.
+func (e *Engine) update(ctx context.Context, op, name string, plan planner) (changed bool, job JobID, err error) {
 	for range conflictTries {
 		old, now, err := e.read(ctx, name)
 		if err != nil {
-			return false, opError(op, name, err)
+			return false, 0, opError(op, name, err)
 		}
-		row, events, err := plan(old, now)
-		if err != nil || row == nil {
-			return false, err
+		ch, err := plan(old, now)
+		if err != nil || ch.row == nil {
+			return false, 0, err
 		}
-		done, err := e.commit(ctx, op, &store.Batch{Puts: []store.Put{{Guard: guardOf(name, old), Row: *row}}})
+		batch := &store.Batch{Puts: []store.Put{{Guard: guardOf(name, old), Row: *ch.row, Skips: ch.skips}}}
+		if ch.fire != nil {
+			batch.Inserts = []store.Insert{*ch.fire}
+		}
+		done, err := e.commit(ctx, op, batch)
+		if ch.fire != nil {
+			e.queues.raise(ch.fire.Queue) // after an error, too: it may be done
+		}
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
-		e.announce(done.Now, events)
-		return true, nil
+		if ch.fire != nil {
+			job = done.Inserts[0].Job
+			ch.events = append(ch.events, enqueuedEvent(ch.fire, job))
+		}
+		e.announce(done.Now, ch.events)
+		return true, job, nil
 	}
-	return false, opError(op, name, ErrConflict)
+	return false, 0, opError(op, name, ErrConflict)
 }
 
 // commit writes a batch; a refusal is an error.
@@ -321,40 +378,47 @@ func opError(op, schedule string, err error) error {
 // planSchedule plans a registration, and sets row to what then stands (S1,
 // S5). What is so already is no change (C25).
 func planSchedule(reg *core.Registration, row *store.Schedule) planner {
-	return func(old *store.Schedule, now store.Instant) (*store.Schedule, []Event, error) {
-		planned, ok := core.PlanPut(old, reg, now)
+	return func(old *store.Schedule, now store.Instant) (change, error) {
+		planned, skips, ok := core.PlanPut(old, reg, now)
 		if !ok {
-			return nil, nil, &OptionError{Option: "Anchor", Problem: "puts the first boundary past the last instant"}
+			return change{}, &OptionError{Option: "Anchor", Problem: "puts the first boundary past the last instant"}
 		}
 		*row = planned
 		if old != nil && core.SameRow(old, &planned) {
-			return nil, nil, nil
+			return change{}, nil
 		}
-		return &planned, []Event{{
+		ch := change{row: &planned, skips: skips, events: []Event{{
 			Kind: EventScheduled, Schedule: planned.Name, Queue: planned.Queue, Boundary: timeOf(planned.Cursor),
-		}}, nil
+		}}}
+		for _, skip := range skips {
+			if skip.Reason != store.SkipBefore {
+				ch.events = append(ch.events, skipEvent(now, planned.Name, skip))
+			}
+		}
+		return ch, nil
 	}
 }
 
-func planPause(old *store.Schedule, _ store.Instant) (*store.Schedule, []Event, error) {
+func planPause(old *store.Schedule, _ store.Instant) (change, error) {
 	if old == nil || old.Paused != store.Active {
-		return nil, nil, nil
+		return change{}, nil
 	}
 	row := core.PlanPause(*old)
-	return &row, []Event{{Kind: EventPaused, Schedule: old.Name}}, nil
+	return change{row: &row, events: []Event{{Kind: EventPaused, Schedule: old.Name}}}, nil
 }
 
 func planResume(o ResumeOptions) planner {
-	return func(old *store.Schedule, now store.Instant) (*store.Schedule, []Event, error) {
-		if old == nil || old.Paused == store.Active {
-			return nil, nil, nil
+	return func(old *store.Schedule, now store.Instant) (change, error) {
+		if old == nil || old.Paused == store.Active || old.Paused == store.PausedByRunOnce {
+			return change{}, nil
 		}
 		row, skip := core.PlanResume(*old, now, o.CatchUp)
-		events := []Event{{Kind: EventResumed, Schedule: old.Name, Boundary: timeOf(row.Cursor)}}
+		ch := change{row: &row, events: []Event{{Kind: EventResumed, Schedule: old.Name, Boundary: timeOf(row.Cursor)}}}
 		if skip.Count > 0 {
-			events = append(events, skipEvent(now, old.Name, skip))
+			ch.skips = []store.Skip{skip}
+			ch.events = append(ch.events, skipEvent(now, old.Name, skip))
 		}
-		return &row, events, nil
+		return ch, nil
 	}
 }
 
@@ -388,6 +452,9 @@ func (e *Engine) registration(name, spec, queue string, payload []byte, o Schedu
 		return nil, err
 	}
 	if reg.Row.CatchUp, err = e.resolve(o.CatchUp, interval); err != nil {
+		return nil, err
+	}
+	if err := e.resolvePolicies(&reg.Row, o); err != nil {
 		return nil, err
 	}
 	if problem := core.CheckPolicy(&reg.Row); problem != "" {

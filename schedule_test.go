@@ -33,7 +33,7 @@ func TestS1ScheduleIsAnUpsertByName(t *testing.T) {
 			Name: "s", Spec: "@every 10s", Queue: "other", Payload: []byte("new"),
 			Options: tickonce.ScheduleOptions{
 				Priority: 2, Visibility: time.Minute, MaxAttempts: 9, BaseBackoff: time.Second, Expires: time.Hour,
-				Anchor: start, CatchUp: tickonce.CatchUpLatest,
+				Anchor: start, CatchUp: tickonce.CatchUpLatest, Breaker: 3,
 			},
 			Next: start.Add(10 * time.Second), Due: start.Add(10 * time.Second),
 		}, second)
@@ -72,7 +72,7 @@ func TestS3OptionsAreResolvedAtRegistration(t *testing.T) {
 	onEachStore(t, tickonce.Config{OnTime: 2 * time.Minute}, func(t *testing.T, r *rig) {
 		defaults := tickonce.ScheduleOptions{
 			Visibility: 5 * time.Minute, MaxAttempts: 3, BaseBackoff: time.Minute,
-			Anchor: start, CatchUp: tickonce.CatchUp{Count: 64},
+			Anchor: start, CatchUp: tickonce.CatchUp{Count: 64}, Breaker: 3,
 		}
 		require.Equal(t, defaults, r.schedule("defaults", "@every 10s", tickonce.ScheduleOptions{}).Options)
 

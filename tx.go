@@ -35,6 +35,7 @@ type txRow struct {
 	read    *store.Schedule // as committed, nil without one
 	now     store.Instant   // of that read
 	row     *store.Schedule // as staged, nil without one
+	skips   []store.Skip
 	written bool
 }
 
@@ -79,7 +80,7 @@ func (tx *Tx) commit() error {
 		case !r.written:
 			b.Guards = append(b.Guards, guard)
 		case r.row != nil:
-			b.Puts = append(b.Puts, store.Put{Guard: guard, Row: *r.row})
+			b.Puts = append(b.Puts, store.Put{Guard: guard, Row: *r.row, Skips: r.skips})
 		case r.read != nil:
 			b.Removes = append(b.Removes, guard)
 		default: // staged and removed again
@@ -122,6 +123,9 @@ func (tx *Tx) commit() error {
 		tx.engine.details.settled(job, done.Now, tx.endings[i])
 	}
 	tx.engine.announce(done.Now, tx.events)
+	for i, job := range tx.claims {
+		tx.engine.tripped(done.Now, job, b.Settles[i].Tripped)
+	}
 	return nil
 }
 
@@ -161,12 +165,17 @@ func (tx *Tx) update(op, name string, plan planner) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	row, events, err := plan(r.row, r.now)
-	if err != nil || row == nil {
+	ch, err := plan(r.row, r.now)
+	if err != nil || ch.row == nil {
 		return false, err
 	}
-	r.row, r.written = row, true
-	tx.events = append(tx.events, events...)
+	r.row, r.written = ch.row, true
+	r.skips = append(r.skips, ch.skips...)
+	tx.events = append(tx.events, ch.events...)
+	if ch.fire != nil {
+		tx.batch.Inserts = append(tx.batch.Inserts, *ch.fire)
+		tx.jobs = append(tx.jobs, &TxJob{queue: ch.fire.Queue})
+	}
 	return true, nil
 }
 
@@ -211,6 +220,18 @@ func (tx *Tx) Resume(name string, o ResumeOptions) (bool, error) {
 		return false, err
 	}
 	return tx.update("resume", name, planResume(o))
+}
+
+// Trigger stages [Engine.Trigger]. A schedule that this transaction makes anew
+// can be triggered only after the commit: [ErrInvalidOption].
+func (tx *Tx) Trigger(name string) (*TxJob, error) {
+	if err := core.CheckName("schedule name", name); err != nil {
+		return nil, err
+	}
+	if _, err := tx.update("trigger", name, planTrigger(name)); err != nil {
+		return nil, err
+	}
+	return tx.jobs[len(tx.jobs)-1], nil
 }
 
 // Lookup is [Engine.Lookup] under what is staged. The schedule, or its

@@ -386,6 +386,7 @@ func (w *Worker) settleAll(ctx context.Context) {
 	}
 	w.failures = 0
 	for i, r := range w.settling {
+		r.end.Settle = w.settles[i] // as the store answered it
 		w.settled(r, now, w.held[i])
 	}
 }
@@ -419,7 +420,8 @@ func (w *Worker) deliver(ctx context.Context) {
 	w.failures = 0
 	switch at := done.Refusal; {
 	case at.Why == store.NotRefused:
-		for _, r := range w.settling[:len(b.Settles)] {
+		for i, r := range w.settling[:len(b.Settles)] {
+			r.end.Settle = b.Settles[i]
 			w.settled(r, done.Now, true)
 		}
 		w.engine.enqueued(done.Now, b.Inserts, done.Inserts)

@@ -185,6 +185,7 @@ func (s *Schedule) options() tickonce.ScheduleOptions {
 	return tickonce.ScheduleOptions{
 		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
 		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
+		Breaker: -1,
 	}
 }
 

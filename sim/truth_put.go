@@ -170,6 +170,9 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		return
 	}
 	if s.known {
+		if first := s.first(); as != nil && !s.undecidable() && first <= row.SetAt {
+			w.owes(tickonce.EventSkipped, now, s.index, int64(row.SetAt-first)/s.interval+1)
+		}
 		w.charge(s, s.row.Cursor, w.shown()+1, left)
 		delete(t.byID, s.row.ID)
 		if as == nil {

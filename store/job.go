@@ -152,7 +152,7 @@ type Settle struct {
 	DelayMS int64     // Pending: ready again this long after now
 	Error   string    // Pending and Dead: the job's last error
 
-	Tripped bool // set by the store: it opened the breaker of the job's schedule (X4)
+	Tripped uint8 // set by the store: where it opened the breaker of the job's schedule (X4), the failures in a row
 }
 
 // Execution is how a run of a job ended (X1).
@@ -191,9 +191,13 @@ type Claim struct {
 	Buried int     // doomed jobs moved to dead, at most [MaxBuried]
 	Now    Instant // the store's reading
 
-	// Tripped are the names of the schedules whose breakers the burials of
-	// exhausted jobs opened (X4).
-	Tripped []string
+	Tripped []Trip // the breakers that the burials of exhausted jobs opened (X4)
+}
+
+// Trip is a breaker that opened.
+type Trip struct {
+	Schedule string
+	Failures uint8 // in a row
 }
 
 // Filter chooses jobs of one queue.

@@ -86,17 +86,18 @@ type Hours struct {
 // expired. At the Breaker's count an active schedule is paused, and tripped is
 // true. It reports whether the row changed, which is a write like any other.
 func (s *Schedule) Ended(failed bool) (changed, tripped bool) {
-	switch {
-	case !failed:
+	if !failed {
 		changed = s.Failures > 0
 		s.Failures = 0
-	case s.Failures < s.Breaker:
+		return changed, false
+	}
+	if s.Failures < s.Breaker {
 		s.Failures++
 		changed = true
-		if s.Failures == s.Breaker && s.Paused == Active {
-			s.Paused, s.DueAt = PausedByBreaker, None
-			tripped = true
-		}
+	}
+	if s.Breaker > 0 && s.Failures == s.Breaker && s.Paused == Active {
+		s.Paused, s.DueAt = PausedByBreaker, None
+		changed, tripped = true, true
 	}
 	return changed, tripped
 }

@@ -22,19 +22,24 @@ type FirePlan struct {
 	Skips   [2]store.Skip // those with a Count
 }
 
-// PlanFire decides what a due row does at now (T1–T14, Q1–Q6, G5, G6). The
-// cursor moves past every boundary ≤ now; of these fire what the catch-up
-// policy, the overlap (X9) and the cap allow, the others are skipped with a reason. A row that
-// cannot be decided is held, with its cursor where it is. Full says that the
-// row's queue had no room for it at this revision.
-func PlanFire(row *store.Schedule, now store.Instant, full bool) FirePlan {
+// Minutes tells the minute of the day that an instant is in a zone, 0 to 1439,
+// or what is wrong with the zone.
+type Minutes func(zone string, at store.Instant) (minute uint16, problem string)
+
+// PlanFire decides what a due row does at now (T1–T14, Q1–Q6, G5, G6, X8–X10).
+// The cursor moves past every boundary ≤ now; of these fire what the active
+// hours, the overlap, the catch-up policy and the cap allow, the others are
+// skipped with a reason. A row that cannot be decided is held, with its cursor
+// where it is. Full says that the row's queue had no room for it at this
+// revision; minutes is asked only for a row with active hours.
+func PlanFire(row *store.Schedule, now store.Instant, full bool, minutes Minutes) FirePlan {
 	var plan FirePlan
-	plan.decide(row, now, full)
+	plan.decide(row, now, full, minutes)
 	return plan
 }
 
 // decide is PlanFire for a zero plan.
-func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool) {
+func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool, minutes Minutes) {
 	move := &p.Move
 	move.ID, move.Rev, move.SetAt = row.ID, row.Rev, row.SetAt
 	move.Cursor, move.DueAt = row.Cursor, row.Cursor
@@ -65,35 +70,65 @@ func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool) {
 	if next != row.Cursor {
 		move.SetAt = now
 	}
-	if cursor <= now {
+	if cursor > now {
+		return
+	}
+	open, problem := isOpen(row.Rare, now, minutes)
+	switch {
+	case problem != "":
+		hold(move, row, now, problem)
+	case !open:
+		p.skip(0, store.SkipHours, cursor, next, store.Instant(interval))
+	default:
 		p.choose(row, cursor, next, interval, now)
+	}
+}
+
+// isOpen reports whether now lies in the active hours (X10).
+func isOpen(rare *store.Rare, now store.Instant, minutes Minutes) (open bool, problem string) {
+	if rare == nil || rare.Hours.Start == rare.Hours.End {
+		return true, ""
+	}
+	hours := &rare.Hours
+	minute, problem := minutes(hours.Zone, now)
+	if hours.Start < hours.End {
+		return hours.Start <= minute && minute < hours.End, problem
+	}
+	return hours.Start <= minute || minute < hours.End, problem
+}
+
+// skip makes the boundaries in [from, to) the plan's skip i, if there are any.
+func (p *FirePlan) skip(i int, reason store.SkipReason, from, to, every store.Instant) {
+	if from < to {
+		p.Skips[i] = store.Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
 	}
 }
 
 // choose splits the boundaries in [first, end) into fired and skipped ones.
 func (p *FirePlan) choose(row *store.Schedule, first, end store.Instant, intervalMS int64, now store.Instant) {
-	every := store.Instant(intervalMS)
-	skip := func(i int, reason store.SkipReason, from, to store.Instant) {
-		if from < to {
-			p.Skips[i] = store.Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
-		}
-	}
-	policy := &row.CatchUp
+	every, policy := store.Instant(intervalMS), &row.CatchUp
 	if edge := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && first < edge {
 		inside := min(end, first+(edge-first+every-1)/every*every)
-		skip(0, store.SkipPolicy, first, inside)
+		reason := store.SkipPolicy
+		if row.RunOnce && inside == end { // it is too late for its turn
+			reason = store.SkipMissed
+			p.finish()
+		}
+		p.skip(0, reason, first, inside, every)
 		first = inside
 	}
 	most, reason := surplus(row)
-	count := int64((end - first) / every)
-	fires := min(count, most)
+	fires := min(int64((end-first)/every), most)
 	if policy.Newest {
-		skip(1, reason, first, end-store.Instant(fires)*every)
+		p.skip(1, reason, first, end-store.Instant(fires)*every, every)
 		first = end - store.Instant(fires)*every
 	} else {
-		skip(1, reason, first+store.Instant(fires)*every, end)
+		p.skip(1, reason, first+store.Instant(fires)*every, end, every)
 	}
 	p.First, p.EveryMS, p.Move.Fires = first, intervalMS, int32(fires)
+	if row.RunOnce && fires > 0 {
+		p.finish()
+	}
 }
 
 // surplus is how many boundaries within the window one tick fires at most, and
@@ -104,12 +139,17 @@ func surplus(row *store.Schedule) (most int64, reason store.SkipReason) {
 		return 0, store.SkipOverlap
 	case row.Overlap != store.Allow: // one more would run over the first
 		return 1, store.SkipOverlap
+	case row.RunOnce:
+		return 1, store.SkipPolicy
 	case row.CatchUp.Max == CatchUpCap:
 		return CatchUpCap, store.SkipCap
 	default:
 		return int64(row.CatchUp.Max), store.SkipPolicy
 	}
 }
+
+// finish ends a run-once: it has had its turn (X8).
+func (p *FirePlan) finish() { p.Move.Ends, p.Move.DueAt = true, store.None }
 
 // hold quarantines the row (Q3): looked at again after a minute, the cursor
 // where it is. At the end of time it is not looked at again.

@@ -12,6 +12,10 @@ var (
 	OutboxStamps = store.Stamps{VisibilityMS: 60_000, MaxAttempts: 5, BaseBackoffMS: 5_000}
 )
 
+// BreakerFailures is how many jobs in a row have to fail to pause a schedule,
+// unless it says otherwise (X4).
+const BreakerFailures = 3
+
 // maxSpanMS bounds every duration of a row: what a time.Duration holds.
 const maxSpanMS = MaxIntervalMS
 
@@ -41,6 +45,8 @@ func CheckPolicy(row *store.Schedule) string {
 		return ""
 	}
 	switch hours := &row.Rare.Hours; {
+	case hours.Zone != "" && nameProblem(hours.Zone) != "":
+		return "the zone of the active hours " + nameProblem(hours.Zone)
 	case hours.Start > lastMinute:
 		return ranged("start of the active hours", int64(hours.Start), "min", 0, lastMinute)
 	case hours.End > lastMinute:

@@ -15,16 +15,21 @@ type Registration struct {
 }
 
 // PlanPut decides what row a registration makes of the one there is, nil
-// without one (S1, S2, S5, S6). A row with ID 0 is a new incarnation. False
-// says that its first boundary would lie past the last instant.
-func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.Schedule, bool) {
+// without one (S1, S2, S5, S6), and which boundaries the change passes over. A
+// row with ID 0 is a new incarnation. False says that its first boundary would
+// lie past the last instant.
+func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.Schedule, []store.Skip, bool) {
 	row := reg.Row
 	if old != nil {
-		row.Paused = old.Paused
+		row.Live, row.Paused = old.Live, old.Paused
+		row.Failures = min(old.Failures, row.Breaker)
 		if keepsGrid(old, reg) {
 			row.ID, row.Anchor, row.Cursor, row.SetAt = old.ID, old.Anchor, old.Cursor, old.SetAt
 			setDue(&row)
-			return row, true
+			return row, nil, true
+		}
+		if row.Paused == store.PausedByRunOnce {
+			row.Paused = store.Active
 		}
 	}
 	if row.Anchor = reg.Anchor; row.Anchor == store.None {
@@ -33,17 +38,55 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 	cursor, ok := BoundaryAfter(row.Anchor, reg.Interval.IntervalMS(), now)
 	row.Cursor, row.SetAt = cursor, now
 	setDue(&row)
-	return row, ok
+	return row, passedOver(old, &row, reg.Interval.IntervalMS(), now), ok
+}
+
+// passedOver are the boundaries of which nobody else tells when a new grid
+// begins: those of the old one that were due, and those of the new one that
+// were before it began.
+func passedOver(old, row *store.Schedule, intervalMS int64, now store.Instant) []store.Skip {
+	var skips []store.Skip
+	same := false
+	if old != nil {
+		if spec, problem := checkRow(old); problem == "" {
+			reason := store.SkipMissed
+			if old.Paused != store.Active {
+				reason = store.SkipPause
+			}
+			if skip := due(old, spec.IntervalMS(), now, reason); skip.Count > 0 {
+				skips = append(skips, skip)
+			}
+			same = old.Anchor == row.Anchor && spec.IntervalMS() == intervalMS
+		}
+	}
+	if row.Anchor < now && !same {
+		before := store.Schedule{Anchor: row.Anchor, Cursor: row.Anchor}
+		skips = append(skips, due(&before, intervalMS, now, store.SkipBefore))
+	}
+	return skips
+}
+
+// due is the range of the row's boundaries that are due at now, as a skip: with
+// a Count of 0 if there are none.
+func due(row *store.Schedule, intervalMS int64, now store.Instant, reason store.SkipReason) store.Skip {
+	first, ok := boundaryFrom(row.Anchor, intervalMS, row.Cursor)
+	if !ok || first > now {
+		return store.Skip{}
+	}
+	every := store.Instant(intervalMS)
+	count := (now-first)/every + 1
+	return store.Skip{Reason: reason, First: first, Last: first + (count-1)*every, Count: int64(count)}
 }
 
 // keepsGrid reports whether a registration leaves grid and cursor alone (S5).
 // Under a spec that no longer parses the grid is taken to be the same; one
-// that is out of range cannot be kept (Q5).
+// that is out of range cannot be kept (Q5), nor that of a run-once that had its
+// turn and is to recur from now on (X8).
 func keepsGrid(old *store.Schedule, reg *Registration) bool {
 	if reg.ResetCursor || reg.Anchor != store.None && reg.Anchor != old.Anchor {
 		return false
 	}
-	if !old.Anchor.Valid() || !old.Cursor.Valid() {
+	if !old.Anchor.Valid() || !old.Cursor.Valid() || old.Paused == store.PausedByRunOnce && !reg.Row.RunOnce {
 		return false
 	}
 	spec, err := ParseSpec(old.Spec)
@@ -78,28 +121,48 @@ func PlanPause(row store.Schedule) store.Schedule {
 	return row
 }
 
-// PlanResume ends a pause (S7). The boundaries missed meanwhile are one
-// recorded skip, unless catchUp leaves them to the next tick. A row that
-// cannot be decided is left due, so that the next tick quarantines it.
+// PlanResume ends a pause (S7), and begins the count of failures anew (X4). The
+// boundaries missed meanwhile are one recorded skip, unless catchUp leaves them
+// to the next tick. A row that cannot be decided is left due, so that the next
+// tick quarantines it.
 func PlanResume(row store.Schedule, now store.Instant, catchUp bool) (store.Schedule, store.Skip) {
-	row.Paused = store.Active
+	row.Paused, row.Failures = store.Active, 0
 	setDue(&row)
 	spec, problem := checkRow(&row)
 	if catchUp || problem != "" {
 		return row, store.Skip{}
 	}
-	interval := spec.IntervalMS()
-	first, ok := boundaryFrom(row.Anchor, interval, row.Cursor)
-	if !ok || first > now {
+	skip := due(&row, spec.IntervalMS(), now, store.SkipPause)
+	next, ok := BoundaryAfter(row.Anchor, spec.IntervalMS(), now)
+	if skip.Count == 0 || !ok {
 		return row, store.Skip{}
 	}
-	next, ok := BoundaryAfter(row.Anchor, interval, now)
-	if !ok {
-		return row, store.Skip{}
-	}
-	every := store.Instant(interval)
 	row.Cursor, row.DueAt, row.SetAt = next, next, now
-	return row, store.Skip{Reason: store.SkipPause, First: first, Last: next - every, Count: int64((next - first) / every)}
+	return row, skip
+}
+
+// PlanTrigger fires a job of the row by hand, which is the turn of a run-once
+// (X8). The problem is "" unless the row cannot be decided.
+func PlanTrigger(row store.Schedule) (next store.Schedule, fire store.Insert, problem string) {
+	if _, problem := checkRow(&row); problem != "" {
+		return row, fire, problem
+	}
+	fire = store.Insert{
+		Queue: row.Queue, Payload: row.Payload, Stamps: row.Stamps, Priority: row.Priority,
+		From: &store.Source{
+			Schedule: row.Name, ScheduleID: row.ID, FireAt: store.None, Alone: row.Overlap != store.Allow,
+		},
+		RunAt: store.None, ExpiresMS: row.ExpiresMS,
+	}
+	if row.Rare != nil {
+		fire.From.TimeoutMS = row.Rare.TimeoutMS
+	}
+	if row.RunOnce {
+		fire.Stamps.MaxAttempts = 1
+		row.Paused, row.DueAt, row.Hold = store.PausedByRunOnce, store.None, nil
+	}
+	row.Live.Pending++
+	return row, fire, ""
 }
 
 // CursorAhead reports whether a clock that was ahead set the row's cursor

@@ -48,7 +48,7 @@ func TestS2TheFirstBoundaryIsStrictlyAfterNow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			reg := request(t, "@every 7s")
 			reg.Anchor = c.anchor
-			row, ok := core.PlanPut(nil, reg, now)
+			row, _, ok := core.PlanPut(nil, reg, now)
 			require.True(t, ok)
 			want := reg.Row
 			want.Anchor, want.Cursor, want.DueAt, want.SetAt = c.wantA, c.cursor, c.cursor, now
@@ -60,10 +60,10 @@ func TestS2TheFirstBoundaryIsStrictlyAfterNow(t *testing.T) {
 
 func TestG6RegistrationPastTheLastInstantIsRefused(t *testing.T) {
 	reg := request(t, "@every 106751d")
-	_, ok := core.PlanPut(nil, reg, last-1000)
+	_, _, ok := core.PlanPut(nil, reg, last-1000)
 	require.False(t, ok)
 	reg = request(t, "@every 1s")
-	_, ok = core.PlanPut(nil, reg, last-1000)
+	_, _, ok = core.PlanPut(nil, reg, last-1000)
 	require.True(t, ok)
 }
 
@@ -94,7 +94,7 @@ func TestS5WhatKeepsTheGridAndWhatStartsANewOne(t *testing.T) {
 			if c.change != nil {
 				c.change(reg, &old)
 			}
-			row, ok := core.PlanPut(&old, reg, now)
+			row, _, ok := core.PlanPut(&old, reg, now)
 			require.True(t, ok)
 			want := reg.Row // queue, payload and options are replaced
 			if c.keeps {
@@ -115,7 +115,7 @@ func TestS5WhatKeepsTheGridAndWhatStartsANewOne(t *testing.T) {
 func TestS5TheSameIntervalInAnotherUnitKeepsTheGrid(t *testing.T) {
 	old := kept()
 	old.Spec = "@every 60s"
-	row, ok := core.PlanPut(&old, request(t, "@every 1m"), 1_000_000)
+	row, _, ok := core.PlanPut(&old, request(t, "@every 1m"), 1_000_000)
 	require.True(t, ok)
 	require.Equal(t, store.ScheduleID(7), row.ID)
 	require.Equal(t, store.Instant(23_000), row.Cursor, "a backlog is kept, too")
@@ -127,13 +127,13 @@ func TestS5PausedStaysPausedAndAHoldEnds(t *testing.T) {
 		old, reg := kept(), request(t, "@every 10s")
 		old.Hold = &store.Hold{Reason: "x", Since: 1, Times: 1}
 		old.DueAt, reg.ResetCursor = 80_000, reset
-		row, _ := core.PlanPut(&old, reg, 20_500)
+		row, _, _ := core.PlanPut(&old, reg, 20_500)
 		require.Nil(t, row.Hold)
 		require.Equal(t, row.Cursor, row.DueAt)
 		require.False(t, core.SameRow(&old, &row))
 
 		old.Paused, old.DueAt = store.PausedByBreaker, store.None
-		row, _ = core.PlanPut(&old, reg, 20_500)
+		row, _, _ = core.PlanPut(&old, reg, 20_500)
 		require.Equal(t, store.PausedByBreaker, row.Paused)
 		require.Equal(t, store.None, row.DueAt)
 	}
@@ -176,9 +176,9 @@ func TestC25SameRowSeesEveryField(t *testing.T) {
 
 func TestC25RegisteringTheSameAgainChangesNothing(t *testing.T) {
 	reg := request(t, "@every 10s")
-	row, _ := core.PlanPut(nil, reg, 1000)
+	row, _, _ := core.PlanPut(nil, reg, 1000)
 	row.ID, row.Rev = 7, 1
-	again, ok := core.PlanPut(&row, reg, 500_000)
+	again, _, ok := core.PlanPut(&row, reg, 500_000)
 	require.True(t, ok)
 	require.True(t, core.SameRow(&row, &again))
 }
@@ -233,7 +233,7 @@ func TestS7ResumeOfABadRowLeavesItToTheTick(t *testing.T) {
 		require.Zero(t, skip, name)
 		require.Equal(t, store.Active, row.Paused, name)
 		require.Equal(t, row.Cursor, row.DueAt, name)
-		require.NotNil(t, core.PlanFire(&row, last, false).Move.Hold, name)
+		require.NotNil(t, core.PlanFire(&row, last, false, utc).Move.Hold, name)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestT11NoStepOfLessThanAnIntervalIsRepaired(t *testing.T) {
 		spec, _ := core.Every(every)
 		row := rowOf(spec.String(), 0)
 		now := store.Instant(rapid.Int64Range(0, 1<<50).Draw(t, "now"))
-		p := core.PlanFire(&row, now, false)
+		p := core.PlanFire(&row, now, false, utc)
 		row.Cursor, row.DueAt, row.SetAt = p.Move.Cursor, p.Move.DueAt, p.Move.SetAt
 		step := store.Instant(rapid.Int64Range(0, every-1).Draw(t, "step"))
 		require.False(t, core.CursorAhead(&row, now-step))

@@ -18,14 +18,16 @@ type TickPlan struct {
 // taken until the next one would exceed the budget in fires, but at least one
 // (T15); it answers how many. Full reports whether the queue of a row had no
 // room for it.
-func (p *TickPlan) Plan(rows []store.Schedule, now store.Instant, budget int, full func(*store.Schedule) bool) int {
+func (p *TickPlan) Plan(
+	rows []store.Schedule, now store.Instant, budget int, full func(*store.Schedule) bool, minutes Minutes,
+) int {
 	p.Tick.Now = now
 	p.Tick.Moves, p.Tick.Fires = p.Tick.Moves[:0], p.Tick.Fires[:0]
 	p.Tick.Skips, p.Plans = p.Tick.Skips[:0], p.Plans[:0]
 	for i := range rows {
 		p.Plans = append(p.Plans, FirePlan{})
 		plan := &p.Plans[i]
-		plan.decide(&rows[i], now, full(&rows[i]))
+		plan.decide(&rows[i], now, full(&rows[i]), minutes)
 		if i > 0 && len(p.Tick.Fires)+int(plan.Move.Fires) > budget {
 			p.Plans = p.Plans[:i]
 			break

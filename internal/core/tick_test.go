@@ -39,12 +39,12 @@ func TestT10FiresAreInBoundaryAndNameOrder(t *testing.T) {
 		named("A", "@every 1h", 30_000),
 	}
 	var p core.TickPlan
-	require.Equal(t, 4, p.Plan(rows, 55_000, 1000, roomy))
+	require.Equal(t, 4, p.Plan(rows, 55_000, 1000, roomy, utc))
 	require.Equal(t, []string{"c@10", "a@20", "b@20", "A@30", "a@30", "c@30", "a@40", "a@50", "b@50", "c@50"}, order(&p, rows))
 	require.Equal(t, store.Instant(55_000), p.Tick.Now)
 	for i, move := range p.Tick.Moves {
 		require.Equal(t, p.Plans[i].Move, move)
-		require.Equal(t, core.PlanFire(&rows[i], 55_000, false), p.Plans[i])
+		require.Equal(t, core.PlanFire(&rows[i], 55_000, false, utc), p.Plans[i])
 	}
 }
 
@@ -56,7 +56,7 @@ func TestT10OrderDoesNotDependOnTheOrderOfTheRows(t *testing.T) {
 	var want []string
 	for range 2 {
 		var p core.TickPlan
-		require.Equal(t, 40, p.Plan(rows, 30_000, 100_000, roomy))
+		require.Equal(t, 40, p.Plan(rows, 30_000, 100_000, roomy, utc))
 		got := order(&p, rows)
 		require.True(t, slices.IsSortedFunc(p.Tick.Fires, func(a, b store.Fire) int {
 			return cmp.Or(cmp.Compare(a.Boundary, b.Boundary), cmp.Compare(rows[a.Move].Name, rows[b.Move].Name))
@@ -92,7 +92,7 @@ func TestT15ABudgetNeverSplitsASchedule(t *testing.T) {
 				rows = append(rows, named(strconv.Itoa(i), "@every 1s", store.Instant(101-n)*1000))
 			}
 			var p core.TickPlan
-			require.Equal(t, c.taken, p.Plan(rows, 100_000, c.budget, roomy))
+			require.Equal(t, c.taken, p.Plan(rows, 100_000, c.budget, roomy, utc))
 			require.Len(t, p.Tick.Moves, c.taken)
 			require.Len(t, p.Plans, c.taken)
 			require.Len(t, p.Tick.Fires, c.fires)
@@ -104,7 +104,7 @@ func TestQ1ABadRowAndAFullQueueStopNoOther(t *testing.T) {
 	rows := []store.Schedule{named("a", "@every 10s", 0), named("b", "@daily", 0), named("c", "@every 10s", 0), named("d", "@every 10s", 0)}
 	var p core.TickPlan
 	full := func(row *store.Schedule) bool { return row.Name == "c" }
-	require.Equal(t, 4, p.Plan(rows, 5000, 1000, full))
+	require.Equal(t, 4, p.Plan(rows, 5000, 1000, full, utc))
 	require.Equal(t, []string{"a@0", "d@0"}, order(&p, rows))
 	require.NotNil(t, p.Tick.Moves[1].Hold)
 	require.Equal(t, "the queue is full", p.Tick.Moves[2].Hold.Reason)
@@ -114,8 +114,8 @@ func TestQ1ABadRowAndAFullQueueStopNoOther(t *testing.T) {
 func TestAPlanLeavesNothingOfTheOneBefore(t *testing.T) {
 	var p core.TickPlan
 	rows := []store.Schedule{named("a", "@every 1s", 0), named("b", "@every 1s", 0)}
-	p.Plan(rows, 10_000, 1000, roomy)
-	p.Plan(rows[:1], 0, 1000, roomy)
+	p.Plan(rows, 10_000, 1000, roomy, utc)
+	p.Plan(rows[:1], 0, 1000, roomy, utc)
 	require.Len(t, p.Tick.Moves, 1)
 	require.Len(t, p.Plans, 1)
 	require.Equal(t, []string{"a@0"}, order(&p, rows))
@@ -129,7 +129,7 @@ func BenchmarkTickPlan(b *testing.B) {
 	var p core.TickPlan
 	b.ReportAllocs()
 	for b.Loop() {
-		p.Plan(rows, 0, 1000, roomy)
+		p.Plan(rows, 0, 1000, roomy, utc)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/fire")
 }
@@ -137,6 +137,6 @@ func BenchmarkTickPlan(b *testing.B) {
 func TestATickPlanAllocatesNothingOnceWarm(t *testing.T) {
 	rows := []store.Schedule{named("a", "@every 1s", 0), named("b", "@every 1s", 0)}
 	var p core.TickPlan
-	p.Plan(rows, 10_000, 1000, roomy)
-	require.Zero(t, testing.AllocsPerRun(100, func() { p.Plan(rows, 10_000, 1000, roomy) }))
+	p.Plan(rows, 10_000, 1000, roomy, utc)
+	require.Zero(t, testing.AllocsPerRun(100, func() { p.Plan(rows, 10_000, 1000, roomy, utc) }))
 }
