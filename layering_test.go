@@ -51,7 +51,7 @@ var rooms = []room{
 	{"sim/htmlreport", []string{".", "sim"}},
 	{"sim/guest", []string{"sim", "github.com/tetratelabs/wazero/..."}},
 	{"cmd/simulate", []string{
-		"sim", "sim/htmlreport", "sim/guest",
+		"sim", "sim/htmlreport", "sim/guest", "fileengine", "memengine",
 		"github.com/gofrs/flock", "github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "golang.org/x/term",
 	}},
 	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},

@@ -78,6 +78,7 @@ func TestExamplesRun(t *testing.T) {
 	script := `mkdir files
 cd files
 guest report.wasm
+engine state
 exec simulate new -o my.sim
 exec sh -c 'sed s/report.skipped=9/report.skipped=8/ my.sim >failing.sim'
 exec simulate shrink my.sim --keep sometimes:skipped -o found.sim
@@ -101,7 +102,7 @@ cd ..
 		Files:               []string{file},
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"guest": writeGuest,
+			"guest": writeGuest, "engine": recordEngine,
 			"understood": func(ts *testscript.TestScript, _ bool, args []string) {
 				begin, folder, line := ts.MkAbs("."), ts.MkAbs("of-"+args[0]), args[1]
 				if _, err := os.Stat(folder); err != nil {

@@ -9,6 +9,7 @@
 //	simulate merge PART…     join the parts of a sweep
 //	simulate shrink FILE     make one that fails as small as it can be
 //	simulate replay FILE     run a recorded one again, and say where it differs
+//	simulate journal DIR     replay what an engine has recorded, and judge it
 //	simulate corpus          keep scenarios that a test runs before all others
 //	simulate explain SPEC    what one schedule does through an outage
 //
@@ -125,7 +126,7 @@ boundary, which is an instant at which a schedule is due.
 		commands []*cobra.Command
 	}{
 		{"Begin:", []*cobra.Command{newNew()}},
-		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newTrace(), newExplain()}},
+		{"Run and explain:", []*cobra.Command{newRun(), newWhatIf(), newTrace(), newExplain(), newJournal()}},
 		{"Sweep and merge:", []*cobra.Command{newSweep(), newMerge()}},
 		{"Shrink and keep:", []*cobra.Command{newShrink(), newReplay(), newCorpus()}},
 		{helpGroup, nil},

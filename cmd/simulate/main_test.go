@@ -30,6 +30,9 @@ func TestScripts(t *testing.T) {
 			"exits": exits,
 			"mask":  mask,
 			"guest": writeGuest,
+
+			"engine": recordEngine,
+			"damage": damage,
 		},
 	})
 }
@@ -75,6 +78,9 @@ func mask(ts *testscript.TestScript, _ bool, args []string) {
 		{`digest ( *)[0-9a-f]{16}`, "digest ${1}HEX"},
 		{`"digest": "[0-9a-f]{16}"`, `"digest": "HEX"`},
 		{`"events": [0-9]+`, `"events": N`},
+		{`records, [0-9,]+ bytes`, "records, N bytes"},
+		{`"bytes": [0-9]+`, `"bytes": N`},
+		{`(state|"state_sha256":) ("?)[0-9a-f]{64}`, "${1} ${2}HEX"},
 	} {
 		text = regexp.MustCompile(m.pattern).ReplaceAllString(text, m.by)
 	}

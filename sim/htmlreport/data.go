@@ -36,6 +36,7 @@ type run struct {
 	Shrink    string     `json:"shrink"` // the command, where a rule was broken
 	Shrunk    *shrunk    `json:"shrunk"` // or what it came to
 	Scenario  string     `json:"scenario"`
+	Recording bool       `json:"recording"` // of a journal, which knows of no faults, processes or leases
 }
 
 type verdict struct {

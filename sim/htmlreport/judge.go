@@ -21,6 +21,9 @@ func judge(d *run, result *sim.Result) verdict {
 		v.Word = result.Verdict.String()
 	}
 	v.Says = says(result)
+	if d.Recording && v.Passed {
+		v.Says = "No record breaks a rule that rows can tell of."
+	}
 	v.Lede = []part{{Text: lede(d)}}
 	if look := worst(d); look.Text != "" {
 		v.Lede = append(v.Lede, look)
@@ -89,10 +92,14 @@ func lede(d *run) string {
 	calm := late+early+again+skipped == 0
 	struck := count(int64(len(d.Faults)), "fault", "faults")
 	switch {
+	case d.Recording && calm:
+		return text + " All fired on time."
 	case len(d.Faults) == 0 && calm:
 		return text + " Nothing was made to go wrong, and all fired on time."
 	case calm:
 		return text + fmt.Sprintf(" %s made none of them late.", struck)
+	case d.Recording:
+		text += " Of them "
 	case len(d.Faults) > 0:
 		text += " With " + struck + ", "
 	default:

@@ -43,6 +43,11 @@ type Source struct {
 	WhatIf *sim.Comparison
 	Faults []string // that the what-if added to those of the file
 
+	// Recording says that a journal was replayed ([sim.WatchJournal]) and no scenario
+	// run: what a journal does not know is left out, and there is nothing to compare
+	// with.
+	Recording bool
+
 	Shrunk Shrunk // the run's scenario made small; zero: it was not
 }
 
@@ -55,8 +60,8 @@ type Shrunk struct {
 }
 
 // Write writes the page of the run of which the recorder was told everything,
-// and which came to the result. Unless it is that of a what-if, it runs the
-// scenario again, with and without its faults, to compare.
+// and which came to the result. Unless it is that of a what-if, or a recording, it
+// runs the scenario again, with and without its faults, to compare.
 func (r *Recorder) Write(w io.Writer, result *sim.Result, source Source) error {
 	run, err := r.run(result, source)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/sim"
 )
 
@@ -382,3 +385,53 @@ func TestTitleIsTheFirstSentence(t *testing.T) {
 		require.Equal(t, want, title(Source{File: "of/a.sim", Text: text}), text)
 	}
 }
+
+// A journal knows of no faults, processes and leases: there are none on its page,
+// and the rest is as the records have it.
+func TestD5TheDataOfARecordingAreOfItsRecords(t *testing.T) {
+	var j memengine.MemJournal
+	now := sim.DefaultStart
+	clock := standing{&now}
+	e, _, err := memengine.Open(tickonce.Config{Clock: clock}, memengine.Durable{Journal: &j})
+	require.NoError(t, err)
+	_, err = e.Schedule(t.Context(), "often", "@every 1m", "q", nil, tickonce.ScheduleOptions{})
+	require.NoError(t, err)
+	runner := e.NewRunner()
+	for _, minutes := range []time.Duration{1, 1, 120} {
+		now = now.Add(minutes * time.Minute)
+		for {
+			next, _, err := runner.Step(t.Context())
+			require.NoError(t, err)
+			if next.After(now) {
+				break
+			}
+		}
+	}
+	d := memengine.Durable{Log: j.Bytes()}
+	first, err := sim.WatchJournal(d, nil)
+	require.NoError(t, err)
+	r := NewRecorder(first.Scenario)
+	result, err := sim.WatchJournal(d, r.Tell)
+	require.NoError(t, err)
+	require.Equal(t, first.Result, result.Result)
+	page, err := r.run(&result.Result, Source{File: "state", Recording: true})
+	require.NoError(t, err)
+	require.True(t, page.Verdict.Passed)
+	require.Empty(t, page.Processes)
+	require.Empty(t, page.Faults)
+	require.Empty(t, page.Against.Differences)
+	require.Equal(t, []string{"simulate journal state", "simulate journal --report report.html state"}, page.Commands)
+	require.Equal(t, "122 boundaries came due in 2\u00a0h 2\u00a0min. Of them 64 fired late, and 56 were skipped, each for a stated reason.", page.Verdict.Lede[0].Text)
+	require.Len(t, page.Schedules, 1)
+	s := page.Schedules[0]
+	require.Equal(t, []int64{2, 64, 56}, []int64{s.OnTime, s.Late, s.Skipped})
+	for _, c := range page.Checks {
+		require.Positive(t, c.Count)
+	}
+	require.NoError(t, r.Write(io.Discard, &result.Result, Source{File: "state", Recording: true}))
+}
+
+type standing struct{ now *time.Time }
+
+func (c standing) Now() time.Time                     { return *c.now }
+func (standing) After(time.Duration) <-chan time.Time { return nil }

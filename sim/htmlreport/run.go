@@ -14,7 +14,10 @@ import (
 // run is all that the page has to know.
 func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	compared := source.WhatIf
-	if compared == nil {
+	switch {
+	case source.Recording:
+		compared = &sim.Comparison{First: result, Second: result}
+	case compared == nil:
 		var err error
 		if compared, err = sim.Compare(r.scenario.Calm(), r.scenario); err != nil {
 			return nil, err
@@ -30,14 +33,14 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 		Title: title(source), File: source.File, Seed: fmt.Sprint(result.Seed), Digest: result.Digest.String(),
 		Start: r.start.UnixMilli(), Simulated: max(end, 1), Quiet: r.quiet(), Events: result.Events,
 		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Depth: r.jobs.all.thinned(end), Strays: notNil(r.jobs.strays), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
-		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed),
+		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed), Processes: []*process{}, Recording: source.Recording,
 	}
 	d.Unmet = append(d.Unmet, result.Unmet...)
 	for _, e := range result.Excused {
 		d.Excused = append(d.Excused, e.Text)
 	}
 	for _, p := range r.processes {
-		if p.Runs || len(p.Clock) > 0 {
+		if !source.Recording && (p.Runs || len(p.Clock) > 0) {
 			d.Processes = append(d.Processes, p)
 		}
 	}
@@ -56,6 +59,9 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 		}
 	}
 	for _, c := range result.Checks {
+		if source.Recording && c.Count == 0 { // rows cannot tell of it
+			continue
+		}
 		d.Checks = append(d.Checks, check{c.Invariant, c.About, c.Count})
 	}
 	for _, m := range result.Coverage.Marks() {
@@ -119,6 +125,8 @@ func title(source Source) string {
 func commands(source Source, seed uint64) []string {
 	file := quoted(source.File)
 	switch {
+	case source.Recording:
+		return []string{"simulate journal " + file, "simulate journal --report report.html " + file}
 	case source.Text == "":
 		return []string{}
 	case source.WhatIf != nil:
@@ -137,7 +145,7 @@ func commands(source Source, seed uint64) []string {
 
 // shrinking is the command that finds the least scenario that fails alike.
 func shrinking(source Source, seed uint64) string {
-	if source.Text == "" || source.WhatIf != nil {
+	if source.Text == "" || source.WhatIf != nil || source.Recording {
 		return ""
 	}
 	return fmt.Sprintf("simulate shrink --seed %d --report report.html %s", seed, quoted(source.File))

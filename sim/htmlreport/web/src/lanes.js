@@ -20,7 +20,7 @@ export function layOut(run, schedules, compact) {
     lanes.push({ type, id, y, height, middle: y + middle, ...what });
     y += height;
   };
-  put('faults', 'faults', 30, 0, 15, { label: 'Faults' });
+  if (!run.recording) put('faults', 'faults', 30, 0, 15, { label: 'Faults' });
   run.processes.forEach((process, i) => {
     put('process', process.id, compact ? 50 : 41, i ? 0 : 7, compact ? 28 : 15, { process, label: process.name, sub: process.runs ? 'lease, clock' : 'clock' });
   });

@@ -27,8 +27,10 @@ function showHead() {
   $('verdict').append(h('span', { class: `sign ${run.verdict.passed ? 'ok' : 'bad'}` }, svg('svg', { viewBox: '0 0 32 32', 'aria-hidden': 'true' }, sign)),
     h('span', {}, h('em', {}, run.verdict.word && `${run.verdict.word}. `), visible(run.verdict.says)));
   $('lede').append(...run.verdict.lede.map(part => (part.look ? h('a', { class: 'look', href: '#timeline', onclick: () => goTo(find(part.look)) }, visible(part.text)) : visible(part.text))).flatMap(part => [part, ' ']));
-  $('facts').append(...[['Seed', run.seed], ['Digest', h('code', {}, run.digest)], ['Simulated', duration(run.simulated)], ['From', span(run.start, run.start)], ['Events', number(run.events)], ['Processes', number(run.processes.filter(p => p.runs).length)]]
-    .map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, is))));
+  const facts = run.recording
+    ? [['Recorded', duration(run.simulated)], ['From', span(run.start, run.start)], ['Records', number(run.events)]]
+    : [['Seed', run.seed], ['Digest', h('code', {}, run.digest)], ['Simulated', duration(run.simulated)], ['From', span(run.start, run.start)], ['Events', number(run.events)], ['Processes', number(run.processes.filter(p => p.runs).length)]];
+  $('facts').append(...facts.map(([what, is]) => h('div', {}, h('dt', {}, what), h('dd', {}, is))));
 }
 
 function showFigures() {
@@ -44,7 +46,7 @@ function showFigures() {
     card('Longest wait', duration(longest.longest), longest.name && total('late') + total('firedAgain') ? name(longest.name) : 'none late'),
     card('Skipped', number(total('skipped')), reasons.map(([why, n]) => `${number(n)} ${say[why]}`).join(', ') || 'none'),
     card('Jobs done', number(sum(run.queues, q => q.done)), `${plural(sum(run.queues, q => q.retried), 'failed try', 'failed tries')}, `, dead ? h('b', { class: 'is-bad' }, `${number(dead)} dead`) : 'none dead', `; most waiting ${number(run.deepest)}`),
-    card('Leases', number(sum(run.processes, p => p.leases.length)), run.leading),
+    run.recording ? '' : card('Leases', number(sum(run.processes, p => p.leases.length)), run.leading),
     card('Broken rules', h('span', { class: run.failures.length ? 'is-bad' : null }, number(run.failures.length)), `${number(checks)} checks of ${plural(checked, 'invariant')}`),
   );
 }
@@ -85,6 +87,7 @@ const rule = line => (line.rule ? [' ', h('span', { class: 'rule' }, line.rule)]
 
 function showAgainst() {
   const { calm, whatIf, differences, why } = run.against;
+  $('calm').hidden = $('calm-link').hidden = run.recording;
   const [first, second] = [calm ? 'Calm run' : 'As it is', whatIf ? 'What if' : 'This run'];
   $('calm-title').textContent = $('calm-link').textContent = calm ? 'Against the calm run' : 'Against the run as it is';
   $('compared').textContent = calm ? 'The calm run is the same scenario without its faults.' : 'The same scenario without the faults that were added.';
@@ -120,11 +123,13 @@ function showChecks() {
     h('span', {}, c.about, h('small', {}, c.name)), h('span', { class: 'number' }, broken.has(c.name) ? `${number(broken.get(c.name))} of ${number(c.count)}` : number(c.count)));
   $('invariants').append(h('ol', { class: 'invariants' }, made.map(row)),
     idle.length ? h('p', { class: 'note' }, `Never checked, since nothing in this run called for it: ${idle.map(c => c.name).join(', ')}.`) : '');
+  $('marks').hidden = $('marks-title').hidden = run.recording;
   $('marks').append(...[...run.marks].sort((a, b) => (b.reached > 0) - (a.reached > 0)).map(m => h('li', { class: m.reached ? null : 'missed', title: m.about }, m.about, h('small', {}, m.reached ? ` ${number(m.reached)}` : ' not reached'))));
 }
 
 function showAgain() {
   $('commands').append(...run.commands.map(text => h('li', {}, command(text))));
+  if (run.recording) $('again-title').textContent = 'Replay it again';
   $('again').hidden = !run.commands.length && !run.scenario;
   $('scenario').append(lines(run.scenario));
 }
@@ -143,7 +148,7 @@ async function copy(text, button) {
 }
 
 function showLegend() {
-  const has = new Set(['lease']);
+  const has = new Set(run.recording ? [] : ['lease']);
   for (const s of run.schedules) {
     if (s.runs.length) has.add('fired');
     if (s.skips.length) has.add('skipped');

@@ -45,7 +45,7 @@ export class Panel {
     const list = run.faults.slice(0, most).map(f => h('li', {}, h('button', { type: 'button', onclick: () => this.goTo({ type: 'fault', fault: f, key: f.key }) },
       h('span', { class: 'badge' }, f.badge), h('span', {}, h('b', {}, f.say), h('small', {}, span(run.at(f.at), run.at(f.end)))))));
     return [
-      h('div', { class: 'head' }, h('h3', {}, run.faults.length ? 'Faults in this run' : 'No faults in this run'), h('p', {}, run.faults.length ? 'Choose one, or anything on the timeline.' : 'Choose anything on the timeline.')),
+      h('div', { class: 'head' }, h('h3', {}, run.faults.length ? 'Faults in this run' : run.recording ? 'What is recorded' : 'No faults in this run'), h('p', {}, run.faults.length ? 'Choose one, or anything on the timeline.' : 'Choose anything on the timeline.')),
       h('ol', { class: 'faults' }, list),
       run.faults.length > most ? h('p', { class: 'note' }, `and ${run.faults.length - most} more; F goes through all of them`) : null,
       h('div', { class: 'keys' }, h('h4', {}, 'Keyboard'), h('dl', {}, KEYS.map(([keys, what]) =>
