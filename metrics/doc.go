@@ -15,7 +15,8 @@
 //
 // The unit of a metric is what its name says: seconds, or a number of fires,
 // jobs and so on. Behind its type stands what moves it: the kinds of
-// [tickonce.Event], or the fields of [tickonce.QueueInfo].
+// [tickonce.Event], the fields of [tickonce.QueueInfo], or a method of the
+// engine.
 //
 // Schedules:
 //
@@ -64,6 +65,11 @@
 //		From the claim of an entry to the end of the try, if it was not lost.
 //	tickonce_buried_jobs_total{queue}  counter  buried
 //		Jobs that died unstarted: expired, or claimed for the last time and not settled.
+//
+// What the engine keeps in memory, at the scrape:
+//
+//	tickonce_dropped_details_total  counter  DroppedDetails
+//		Details that were dropped before any loop over them; without one, all but the latest.
 //
 // Schedules named in Options.Schedules, and no others:
 //
@@ -118,7 +124,7 @@
 // # Labels
 //
 // No label grows without bound, whatever an engine is asked to do: there are at
-// most 29 series for each value of queue, 23 for each named schedule and 85
+// most 29 series for each value of queue, 23 for each named schedule and 86
 // besides.
 //
 //	queue     the queue's name; an outbox's begins with "__alkstore_outbox:"

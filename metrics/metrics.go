@@ -48,10 +48,10 @@ type Metrics struct {
 	queues *queues
 }
 
-// QueueReader is what a scrape reads: an [tickonce.Engine], or one that embeds
-// it.
-type QueueReader interface {
+// Engine is what a scrape reads: a [tickonce.Engine], or one that embeds it.
+type Engine interface {
 	Queues(ctx context.Context) iter.Seq2[tickonce.QueueInfo, error]
+	DroppedDetails() int64
 }
 
 // New returns metrics that are all zero. It returns a
@@ -85,9 +85,9 @@ func New(o Options) (*Metrics, error) {
 // Observe counts an event. It is what [tickonce.Config.Observer] is set to.
 func (m *Metrics) Observe(e tickonce.Event) { m.events.observe(e) }
 
-// Watch has the queues of the engine read at each scrape from now on, in place
-// of another's. Until it is called there are no metrics of queues.
-func (m *Metrics) Watch(engine QueueReader) { m.queues.reader.Store(&engine) }
+// Watch has the engine's queues read at each scrape from now on, in place of
+// another's. Until it is called there are no metrics of queues.
+func (m *Metrics) Watch(engine Engine) { m.queues.engine.Store(&engine) }
 
 // Describe is that of [prometheus.Collector].
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {

@@ -11,14 +11,14 @@ import (
 	"github.com/tickonce/tickonce"
 )
 
-// queues reads the queues of an engine at a scrape.
+// queues reads an engine at a scrape.
 type queues struct {
 	names   *names
 	timeout time.Duration
-	reader  atomic.Pointer[QueueReader]
+	engine  atomic.Pointer[Engine]
 	turn    chan struct{} // taken by the one reading
 
-	jobs, enqueued, claims, retries, deaths, removed, nextClaim *prometheus.Desc
+	jobs, enqueued, claims, retries, deaths, removed, nextClaim, dropped *prometheus.Desc
 
 	reads *prometheus.CounterVec
 }
@@ -36,6 +36,8 @@ func newQueues(names *names, timeout time.Duration) *queues {
 		deaths:    desc("deaths_total", "Jobs ever moved to dead.", "queue"),
 		removed:   desc("removed_jobs_total", "Jobs that left the queue, by how.", "queue", "how"),
 		nextClaim: desc("next_claim_timestamp_seconds", "When the queue has a job to claim: if past, since when one waits; absent: none waits.", "queue"),
+		dropped: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "dropped_details_total"),
+			"Details that were dropped before any loop over them; without one, all but the latest.", nil, nil),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: "queue", Name: "reads_total",
 			Help: "Readings of the queues at a scrape, by outcome; after one that failed the other tickonce_queue metrics are absent.",
@@ -48,7 +50,7 @@ func newQueues(names *names, timeout time.Duration) *queues {
 }
 
 func (q *queues) describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{q.jobs, q.enqueued, q.claims, q.retries, q.deaths, q.removed, q.nextClaim} {
+	for _, desc := range []*prometheus.Desc{q.jobs, q.enqueued, q.claims, q.retries, q.deaths, q.removed, q.nextClaim, q.dropped} {
 		descs <- desc
 	}
 	q.reads.Describe(descs)
@@ -56,19 +58,20 @@ func (q *queues) describe(descs chan<- *prometheus.Desc) {
 
 func (q *queues) collect(metrics chan<- prometheus.Metric) {
 	defer q.reads.Collect(metrics)
-	reader := q.reader.Load()
-	if reader == nil {
+	engine := q.engine.Load()
+	if engine == nil {
 		return
 	}
-	infos, err := q.read(*reader)
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value int64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, kind, float64(value), labels...)
+	}
+	send(q.dropped, prometheus.CounterValue, (*engine).DroppedDetails())
+	infos, err := q.read(*engine)
 	if err != nil {
 		q.reads.WithLabelValues("failed").Inc()
 		return
 	}
 	q.reads.WithLabelValues("ok").Inc()
-	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value int64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(desc, kind, float64(value), labels...)
-	}
 	for label, info := range infos {
 		send(q.jobs, prometheus.GaugeValue, info.Pending, label, "pending")
 		send(q.jobs, prometheus.GaugeValue, info.Claimed, label, "claimed")
@@ -91,7 +94,7 @@ var errSlow = errors.New("the queues were not read in time")
 
 // read returns the sums of the queues by their labels. A store that hangs keeps
 // one goroutine, and no scrape for longer than the timeout.
-func (q *queues) read(reader QueueReader) (map[string]tickonce.QueueInfo, error) {
+func (q *queues) read(engine Engine) (map[string]tickonce.QueueInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
 	defer cancel()
 	select {
@@ -106,7 +109,7 @@ func (q *queues) read(reader QueueReader) (map[string]tickonce.QueueInfo, error)
 	done := make(chan answer, 1)
 	go func() {
 		defer func() { <-q.turn }()
-		sums, err := q.sum(ctx, reader)
+		sums, err := q.sum(ctx, engine)
 		done <- answer{sums, err}
 	}()
 	select {
@@ -117,9 +120,9 @@ func (q *queues) read(reader QueueReader) (map[string]tickonce.QueueInfo, error)
 	}
 }
 
-func (q *queues) sum(ctx context.Context, reader QueueReader) (map[string]tickonce.QueueInfo, error) {
+func (q *queues) sum(ctx context.Context, engine Engine) (map[string]tickonce.QueueInfo, error) {
 	sums := map[string]tickonce.QueueInfo{}
-	for info, err := range reader.Queues(ctx) {
+	for info, err := range engine.Queues(ctx) {
 		if err == nil {
 			err = ctx.Err() // a store may not look at it
 		}

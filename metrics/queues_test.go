@@ -40,7 +40,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range manyQueues {
 		name := fmt.Sprint("q", i)
 		queues = append(queues, tickonce.QueueInfo{Name: name, Pending: 1, Done: 2, NextClaimAt: at.Add(time.Duration(i) * time.Second)})
-		for kind := tickonce.EventNone; kind <= 64; kind++ {
+		for kind := tickonce.EventNone; kind.String() != tickonce.EventKind(255).String(); kind++ {
 			for _, e := range events(kind) {
 				e.Schedule, e.Owner, e.Reason = fmt.Sprint("s", i), fmt.Sprint("o", i), fmt.Sprint("r", i)
 				e.Phase, e.Err = tickonce.Phase(fmt.Sprint("p", i)), fmt.Errorf("error %d", i)
@@ -124,7 +124,7 @@ func TestHostileNamesAreLabels(t *testing.T) {
 }
 
 // unreachable is an engine whose store fails after a page.
-type unreachable struct{}
+type unreachable struct{ queuesOf }
 
 func (unreachable) Queues(context.Context) iter.Seq2[tickonce.QueueInfo, error] {
 	return func(yield func(tickonce.QueueInfo, error) bool) {
@@ -162,6 +162,7 @@ func TestScrapeSurvivesTheStore(t *testing.T) {
 // hung is an engine whose store does not answer, whatever its ctx says, before
 // it is told to.
 type hung struct {
+	queuesOf
 	answer chan struct{}
 	calls  *atomic.Int64
 }
@@ -179,7 +180,7 @@ func (h hung) Queues(context.Context) iter.Seq2[tickonce.QueueInfo, error] {
 func TestScrapeDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetrics(t, metrics.Options{ReadTimeout: 3 * time.Second})
-		engine := hung{make(chan struct{}), &atomic.Int64{}}
+		engine := hung{answer: make(chan struct{}), calls: &atomic.Int64{}}
 		m.Watch(engine)
 		start := time.Now()
 		for i := 1; i <= 3; i++ {

@@ -81,7 +81,7 @@ func TestManualNamesWhatMovesAMetric(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	sources := map[string]bool{"Queues": true} // each reading, whatever it reads
+	sources := map[string]bool{"Queues": true, "DroppedDetails": true} // the methods of the engine
 	unknown := tickonce.EventKind(255)
 	for kind := tickonce.EventNone + 1; kind.String() != unknown.String(); kind++ {
 		sources[kind.String()] = true
@@ -117,6 +117,11 @@ func TestManualNamesWhatMovesAMetric(t *testing.T) {
 			return name == "tickonce_queue_reads_total"
 		}), field.Name)
 	}
+	m := newMetrics(t, metrics.Options{})
+	m.Watch(queuesOf{})
+	before := gather(t, m)
+	m.Watch(dropper{})
+	require.Equal(t, append(said("DroppedDetails"), said("Queues")...), differing(before, gather(t, m)))
 	for name, r := range rows {
 		for _, source := range r.from {
 			require.True(t, sources[source], "%s comes from %q, which is nothing", name, source)
@@ -210,6 +215,13 @@ func (q queuesOf) Queues(context.Context) iter.Seq2[tickonce.QueueInfo, error] {
 		}
 	}
 }
+
+func (queuesOf) DroppedDetails() int64 { return 0 }
+
+// dropper is an engine that has dropped details.
+type dropper struct{ queuesOf }
+
+func (dropper) DroppedDetails() int64 { return 9 }
 
 func newMetrics(t *testing.T, o metrics.Options) *metrics.Metrics {
 	m, err := metrics.New(o)

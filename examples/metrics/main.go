@@ -1,6 +1,6 @@
 // Command metrics is a service whose engine is scraped by Prometheus: it runs
-// two schedules and a worker for their jobs, of which some fail, and serves
-// /metrics.
+// two schedules, a worker for their jobs and one that delivers what they result
+// in, of which some fail, and serves /metrics.
 //
 //	metrics [ADDRESS]
 package main
@@ -85,32 +85,70 @@ func work(ctx context.Context, m *metrics.Metrics) error {
 		return err
 	}
 	m.Watch(eng)
-	for name, spec := range map[string]string{"report": "@every 5s", "cleanup": "@every 2s"} {
-		if _, err := eng.Schedule(ctx, name, spec, "work", nil, tickonce.ScheduleOptions{BaseBackoff: time.Second}); err != nil {
-			return err
-		}
+	if _, err := eng.Schedule(ctx, "report", "@every 5s", "work", nil, tickonce.ScheduleOptions{
+		BaseBackoff: time.Second,
+	}); err != nil {
+		return err
 	}
+	if _, err := eng.Schedule(ctx, "cleanup", "@every 2s", "work", nil, tickonce.ScheduleOptions{
+		Overlap: tickonce.OverlapSkip, // it takes longer than that
+	}); err != nil {
+		return err
+	}
+
 	ctx, stop := context.WithCancel(ctx)
-	led := make(chan error, 1)
-	go func() {
-		defer stop()
-		led <- eng.RunSchedules(ctx)
-	}()
-	worked := eng.RunWorker(ctx, "work", handle, tickonce.WorkerConfig{Concurrency: 2})
-	stop()
-	return errors.Join(<-led, worked)
+	defer stop()
+	ends := make(chan error, 3)
+	for _, run := range []func() error{
+		func() error { return eng.RunSchedules(ctx) },
+		func() error { return eng.RunWorker(ctx, "work", handle, tickonce.WorkerConfig{Concurrency: 2}) },
+		func() error { return eng.Outbox("mail").Run(ctx, deliver, tickonce.WorkerConfig{}) },
+	} {
+		go func() {
+			defer stop()
+			ends <- run()
+		}()
+	}
+	return errors.Join(<-ends, <-ends, <-ends)
 }
 
-// handle takes up to a second and a half, and fails at each fifth job's first
-// attempt.
+// handle does a job of either schedule. Each fourth report fails at first.
 func handle(ctx context.Context, job *tickonce.Job) error {
+	if job.Schedule == "cleanup" {
+		return sleep(ctx, 3*time.Second)
+	}
+	if err := sleep(ctx, 500*time.Millisecond); err != nil {
+		return err
+	}
+	if number(job)%4 == 0 && job.Attempt == 1 {
+		return errors.New("the figures are locked")
+	}
+	return job.Deliver("mail", []byte("the figures"))
+}
+
+// deliver sends a report. Each third one has to be sent again, each fifth one
+// cannot be.
+func deliver(ctx context.Context, entry *tickonce.Job) error {
+	if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		return err
+	}
+	switch {
+	case number(entry)%5 == 0:
+		return tickonce.Permanent(errors.New("no such address"))
+	case number(entry)%3 == 0 && entry.Attempt == 1:
+		return tickonce.Transient(errors.New("no answer"))
+	}
+	return nil
+}
+
+// number counts the boundaries of a schedule of 5 s.
+func number(job *tickonce.Job) int64 { return job.Boundary.Unix() / 5 }
+
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(time.Duration(job.ID%4) * 500 * time.Millisecond):
+	case <-time.After(d):
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if job.ID%5 == 0 && job.Attempt == 1 {
-		return errors.New("no answer")
-	}
-	return nil
 }
