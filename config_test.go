@@ -74,6 +74,10 @@ func TestConfigBounds(t *testing.T) {
 		{"a negative payload", tickonce.Config{Limits: tickonce.Limits{Payload: -1}}, "Limits.Payload"},
 		{"a negative queue length", tickonce.Config{Limits: tickonce.Limits{QueueLength: -1}}, "Limits.QueueLength"},
 		{"negative schedules", tickonce.Config{Limits: tickonce.Limits{Schedules: -1}}, "Limits.Schedules"},
+		{"one detail", tickonce.Config{Details: 1}, ""},
+		{"the most details", tickonce.Config{Details: 100_000}, ""},
+		{"over it", tickonce.Config{Details: 100_001}, "Details"},
+		{"less than one", tickonce.Config{Details: -1}, "Details"},
 		{"the longest error", tickonce.Config{Limits: tickonce.Limits{LastError: 1 << 20}}, ""},
 		{"over it", tickonce.Config{Limits: tickonce.Limits{LastError: 1<<20 + 1}}, "Limits.LastError"},
 	} {
