@@ -16,11 +16,13 @@
 //	Debug  what each job does in the ordinary course: fired, enqueued, claimed,
 //	       done, delivered; and a runner that stands by because another leads
 //	Info   what someone asked for, and what the engine mends by itself:
-//	       scheduled, unscheduled, paused, resumed, cancelled, requeued, purged,
-//	       triggered, leading, retried, delivery retried, stopped
-//	Warn   what was lost, put off or done in vain: skipped, quarantined, died,
-//	       buried, claim lost, breaker opened, delivery failed, cursor ahead,
-//	       rearmed, lease lapsed, leadership lost, retrying, stand by, abandoned
+//	       scheduled, unscheduled, paused, resumed, triggered, cancelled,
+//	       requeued, purged, leading, retried, delivery retried, stopped; and
+//	       skipped for a pause, active hours or an overlap
+//	Warn   what was lost, put off or done in vain: skipped for any other reason,
+//	       quarantined, breaker opened, died, delivery failed, buried, claim
+//	       lost, cursor ahead, rearmed, lease lapsed, leadership lost, retrying,
+//	       stand by, abandoned
 //	Error  what ended the schedules or a worker: stopped with an error
 //
 // To write less, raise the level of the handler: a disabled record costs no
@@ -57,6 +59,11 @@ func levelOf(e tickonce.Event) slog.Level {
 	case tickonce.EventStopped:
 		if e.Err != nil {
 			return slog.LevelError
+		}
+	case tickonce.EventSkipped:
+		switch e.Reason {
+		case "pause", "hours", "overlap":
+			return slog.LevelInfo
 		}
 	case tickonce.EventStandBy:
 		if errors.Is(e.Err, tickonce.ErrLeadershipLost) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,10 @@ var cases = []struct {
 	{
 		tickonce.Event{Kind: tickonce.EventSkipped, Schedule: "report", First: hourAgo, Last: at, Count: 61, Reason: "cap"},
 		`level=WARN msg=skipped schedule=report first=2026-03-01T11:00:00.000Z last=2026-03-01T12:00:00.000Z count=61 reason=cap`,
+	},
+	{
+		tickonce.Event{Kind: tickonce.EventSkipped, Schedule: "report", First: at, Last: at, Count: 1, Reason: "overlap"},
+		`level=INFO msg=skipped schedule=report first=2026-03-01T12:00:00.000Z last=2026-03-01T12:00:00.000Z count=1 reason=overlap`,
 	},
 	{
 		tickonce.Event{Kind: tickonce.EventQuarantined, Schedule: "report", Queue: "mail", Reason: "the queue is full", Count: 2},
@@ -196,6 +201,38 @@ func TestEveryKindHasALevel(t *testing.T) {
 		require.True(t, written, "the table of this test has no %q", kind)
 	}
 	require.False(t, eventlog.HasLevel(unknown))
+}
+
+// A field that an event gains must be written.
+func TestEachFieldIsWritten(t *testing.T) {
+	fields := reflect.TypeFor[tickonce.Event]()
+	for i := range fields.NumField() {
+		name := strings.ToLower(fields.Field(i).Name)
+		if name == "kind" || name == "at" { // the message and the time
+			continue
+		}
+		if name == "err" {
+			name = "error"
+		}
+		var event tickonce.Event
+		switch field := reflect.ValueOf(&event).Elem().Field(i); field.Interface().(type) {
+		case string, tickonce.Phase:
+			field.SetString("report")
+		case time.Time:
+			field.Set(reflect.ValueOf(at))
+		case error, nil:
+			field.Set(reflect.ValueOf(&errStore).Elem())
+		default:
+			if field.CanUint() {
+				field.SetUint(2)
+			} else {
+				field.SetInt(2)
+			}
+		}
+		var out bytes.Buffer
+		eventlog.New(textLogger(&out, slog.LevelDebug))(event)
+		require.Contains(t, out.String(), " "+name+"=")
+	}
 }
 
 func TestUnknownKindIsAWarning(t *testing.T) {
