@@ -97,11 +97,20 @@ type Limits struct {
 	QueueLength int // jobs that one queue keeps, dead ones included; default 1,000,000
 	Schedules   int // default 1,048,576
 	LastError   int // bytes of an error's text; default 1 KiB, at most 1 MiB
+
+	// Of the history: runs, and ranges of skipped boundaries, that are kept of
+	// one schedule, and of all, of each of the two; a run counts one more there
+	// for each 256 bytes of its error. Defaults 64, 64 and 1,000,000.
+	Runs, Skips int
+	History     int
 }
 
 // Store returns the limits that a store enforces.
 func (l Limits) Store() store.Limits {
-	return store.Limits{QueueLength: int64(l.QueueLength), Schedules: int64(l.Schedules)}.WithDefaults()
+	return store.Limits{
+		QueueLength: int64(l.QueueLength), Schedules: int64(l.Schedules),
+		Runs: int64(l.Runs), Skips: int64(l.Skips), History: int64(l.History),
+	}.WithDefaults()
 }
 
 // The runner's times.
@@ -123,6 +132,9 @@ func (c Config) WithDefaults() (Config, error) {
 	f.within("Limits.QueueLength", &c.Limits.QueueLength, store.DefaultQueueLength, 1, 1<<31-1)
 	f.within("Limits.Schedules", &c.Limits.Schedules, store.DefaultSchedules, 1, 1<<31-1)
 	f.within("Limits.LastError", &c.Limits.LastError, 1<<10, 1, 1<<20)
+	f.within("Limits.Runs", &c.Limits.Runs, store.DefaultRuns, 1, 1<<31-1)
+	f.within("Limits.Skips", &c.Limits.Skips, store.DefaultSkips, 1, 1<<31-1)
+	f.within("Limits.History", &c.Limits.History, store.DefaultHistory, 1, 1<<31-1)
 	f.between("LeaseTTL", &c.LeaseTTL, defaultLeaseTTL, time.Second, time.Hour)
 	f.between("OnTime", &c.OnTime, 10*time.Second, time.Millisecond, 24*time.Hour)
 	if c.Poll >= 0 {

@@ -24,7 +24,7 @@ func TestConfigDefaults(t *testing.T) {
 	c.Clock, c.Seed, c.Owner = nil, 0, ""
 	require.Equal(t, tickonce.Config{
 		Batch: 1000, LeaseTTL: time.Minute, Poll: time.Second, OnTime: 10 * time.Second, Details: 1024,
-		Limits: tickonce.Limits{Payload: 1 << 20, QueueLength: 1_000_000, Schedules: 1 << 20, LastError: 1 << 10},
+		Limits: tickonce.Limits{Payload: 1 << 20, QueueLength: 1_000_000, Schedules: 1 << 20, LastError: 1 << 10, Runs: 64, Skips: 64, History: 1_000_000},
 	}, c)
 }
 
@@ -181,8 +181,10 @@ func TestLimitsCountDeadJobs(t *testing.T) {
 }
 
 func TestLimitsAsTheStoreHasThem(t *testing.T) {
-	require.Equal(t, store.Limits{QueueLength: 1_000_000, Schedules: 1 << 20}, tickonce.Limits{}.Store())
-	require.Equal(t, store.Limits{QueueLength: 5, Schedules: 7}, tickonce.Limits{QueueLength: 5, Schedules: 7}.Store())
+	require.Equal(t, store.Limits{QueueLength: 1_000_000, Schedules: 1 << 20, Runs: 64, Skips: 64, History: 1_000_000}, tickonce.Limits{}.Store())
+	require.Equal(t,
+		store.Limits{QueueLength: 5, Schedules: 7, Runs: 8, Skips: 9, History: 10},
+		tickonce.Limits{QueueLength: 5, Schedules: 7, Runs: 8, Skips: 9, History: 10}.Store())
 }
 
 // Details ride the chain and match their sentinel (N7).

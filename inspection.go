@@ -52,6 +52,7 @@ func (r *Runner) inspect(ctx context.Context) {
 	for i := range r.rows[:n] {
 		row := &r.rows[i]
 		repaired, repair := *row, false
+		var skips []store.Skip
 		if core.HoldAhead(row, now) {
 			repaired.DueAt, repair = now, true
 		}
@@ -60,12 +61,12 @@ func (r *Runner) inspect(ctx context.Context) {
 				r.emit(Event{Kind: EventCursorAhead, Schedule: row.Name, Boundary: timeOf(row.Cursor)})
 				r.reported = after(row.Name)
 			}
-			if rearmed, ok := core.PlanRearm(*row, now); rearm && ok {
-				repaired, repair = rearmed, true
+			if rearmed, before, ok := core.PlanRearm(*row, now); rearm && ok {
+				repaired, repair, skips = rearmed, true, before
 			}
 		}
 		if repair {
-			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: repaired})
+			r.repairs.Puts = append(r.repairs.Puts, store.Put{Guard: guardOf(row.Name, row), Row: repaired, Skips: skips})
 		}
 	}
 	r.page = n

@@ -41,6 +41,9 @@ type changes struct {
 	queues  []*queue // whose counters change
 	granted []store.Lease
 	dropped []string // locks
+	runs    []store.Run
+	skips   []store.SkipRange
+	unknown bool // of a version that kept no history
 }
 
 // putSchedule is a row as it will be: next or, for a move, what the move makes
@@ -83,7 +86,7 @@ func (s *Store) stage(op op, now store.Instant) *changes {
 // empty reports whether there is nothing to apply.
 func (c *changes) empty() bool {
 	return len(c.removed)+len(c.put)+len(c.gone)+len(c.turned)+len(c.born)+
-		len(c.queues)+len(c.granted)+len(c.dropped) == 0
+		len(c.queues)+len(c.granted)+len(c.dropped)+len(c.runs)+len(c.skips) == 0
 }
 
 // recorded reports whether the changes belong in the journal (D6): the
@@ -205,6 +208,9 @@ func (s *Store) apply() {
 	for i := range c.put {
 		s.putSchedule(&c.put[i])
 	}
+	if len(c.removed)+len(c.runs)+len(c.skips) > 0 || c.unknown {
+		s.remember(c)
+	}
 	for _, j := range c.gone {
 		s.dropJob(j)
 	}
@@ -273,6 +279,9 @@ func (c *changes) reset() {
 	empty(&c.queues)
 	empty(&c.granted)
 	empty(&c.dropped)
+	c.unknown = false
+	empty(&c.runs)
+	empty(&c.skips)
 }
 
 // empty takes the elements out of s and keeps its room for use again, unless it

@@ -61,6 +61,7 @@ func appendSchedule(b []byte, s *store.Schedule) []byte {
 	}
 	b = append(b, byte(s.Overlap), s.Breaker, s.Failures)
 	b = appendBool(b, s.RunOnce)
+	b = appendBool(b, s.AtAnchor)
 	b = appendBool(b, s.Rare != nil)
 	if r := s.Rare; r != nil {
 		b = appendUint(b, uint64(r.Hours.Start))
@@ -305,10 +306,11 @@ func (d *decoder) schedule() store.Schedule {
 		s.Hold = &store.Hold{Reason: d.string(), Since: d.instant(), Times: d.int32()}
 	}
 	if d.version < 2 {
+		s.AtAnchor = s.Cursor == s.Anchor
 		return s
 	}
 	s.Overlap, s.Breaker, s.Failures = store.Overlap(d.byte()), d.byte(), d.byte()
-	s.RunOnce = d.bool()
+	s.RunOnce, s.AtAnchor = d.bool(), d.bool()
 	if d.bool() {
 		s.Rare = &store.Rare{
 			Hours:     store.Hours{Start: d.uint16(), End: d.uint16(), Zone: d.string()},

@@ -73,7 +73,7 @@ func (w *batchWrite) stage() store.Refusal {
 // guarded answers the row that the guard names, or nil, and whether the guard
 // holds.
 func (w *batchWrite) guarded(g store.Guard) (row *schedule, holds bool) {
-	row, _ = w.s.names.Get(&schedule{Schedule: store.Schedule{Name: g.Name}})
+	row = w.s.named(g.Name)
 	if row == nil {
 		return nil, g.ID == 0
 	}
@@ -131,6 +131,13 @@ func (w *batchWrite) put(i int) store.Why {
 		next.ID, next.Rev = c.last.schedule, 1
 		c.put = append(c.put, putSchedule{next: next})
 	}
+	for k := range p.Skips {
+		id := p.Guard.ID
+		if p.Skips[k].Reason == store.SkipBefore {
+			id = next.ID
+		}
+		c.skipped(next.Name, id, &p.Skips[k])
+	}
 	return store.NotRefused
 }
 
@@ -169,6 +176,11 @@ func (w *batchWrite) cancel(i int) store.Why {
 	j := w.job(w.b.Cancels[i])
 	if j == nil || !live(j.State) {
 		return store.NotFound
+	}
+	if j.Holds(j.Attempts, w.c.now) {
+		w.c.ran(&j.Job, store.Cancelled, 0, "")
+	} else {
+		w.c.lost(&j.Job, 0, "")
 	}
 	w.c.end(j)
 	w.c.counters(j.q).Cancelled++

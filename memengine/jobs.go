@@ -138,6 +138,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		q.doom.pop()
 		next := j.Job
 		next.LastError = j.DoomText(now)
+		c.lost(&j.Job, store.Dead, next.LastError)
 		c.kill(j, next)
 	}
 	q.judge(now) // after the burials, which may let others have their turn
@@ -147,6 +148,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		if j == nil {
 			break
 		}
+		c.lost(&j.Job, store.Claimed, "")
 		next := &dst[n]
 		*next = j.Job
 		next.State = store.Claimed
@@ -205,6 +207,7 @@ func (s *Store) held(c *changes, id store.JobID, attempt int32) *job {
 // settle stages the end of a claim that is held.
 func (c *changes) settle(j *job, t *store.Settle) {
 	next := *c.view(j)
+	c.ran(&next, t.Execution(), t.To, t.Error)
 	n := c.counters(j.q)
 	switch t.To {
 	case store.Pending:

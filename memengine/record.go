@@ -15,6 +15,8 @@ const (
 	tagPutQueue
 	tagPutLease
 	tagDropLease
+	tagRun
+	tagSkip
 )
 
 // appendRecord appends the record of the changes in its frame.
@@ -54,6 +56,12 @@ func appendRecord(b []byte, c *changes) []byte {
 			b = appendLease(append(b, tagPutLease), l)
 		}
 	}
+	for i := range c.runs {
+		b = appendRun(append(b, tagRun), &c.runs[i], 0)
+	}
+	for i := range c.skips {
+		b = appendSkip(append(b, tagSkip), &c.skips[i], 0)
+	}
 	putFrame(b[start:])
 	return b
 }
@@ -91,6 +99,7 @@ func (s *Store) replay(payload []byte, offset int64, tell func(*Record)) (bool, 
 	if d.err != nil {
 		return false, d.err
 	}
+	c.unknown = d.version < 2
 	if tell != nil {
 		tell(s.record(frameSize + len(payload)))
 	}
@@ -194,6 +203,24 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			bad("term above its sequence")
 		default:
 			c.granted = append(c.granted, l)
+		}
+	case tagRun:
+		run, id, _, broken := d.savedRun()
+		switch {
+		case d.err != nil:
+		case id != 0 || broken != "":
+			bad("run that is none")
+		default:
+			c.runs = append(c.runs, run)
+		}
+	case tagSkip:
+		skip, id, _, broken := d.savedSkip()
+		switch {
+		case d.err != nil:
+		case id != 0 || broken != "":
+			bad("skip that is none")
+		default:
+			c.skips = append(c.skips, skip)
 		}
 	default:
 		bad("unknown kind of row")

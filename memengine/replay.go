@@ -19,6 +19,8 @@ type Record struct {
 	Jobs      []Change[store.Job]
 	Queues    []Change[store.Queue]
 	Locks     []Change[store.Lease]
+	Runs      []store.Run       // for the history, without ids
+	Skips     []store.SkipRange // as they were before a range took them in
 }
 
 // Change is a row before and after: nil where there was, or is, none.
@@ -43,7 +45,9 @@ func Replay(d Durable, tell func(*Record)) (*Store, Recovery, error) {
 // record is what the staged changes come to, to be told.
 func (s *Store) record(bytes int) *Record {
 	c := &s.c
-	r := &Record{Number: c.last.record, Op: opNames[c.op], Now: c.now, Term: c.last.term, Bytes: bytes}
+	r := &Record{
+		Number: c.last.record, Op: opNames[c.op], Now: c.now, Term: c.last.term, Bytes: bytes, Runs: c.runs, Skips: c.skips,
+	}
 	for _, row := range c.removed {
 		r.Schedules = append(r.Schedules, Change[store.Schedule]{Before: uncounted(row)})
 	}

@@ -68,6 +68,11 @@ func (s *Store) Advance(ctx context.Context, t *store.Tick) (bool, error) {
 			f.Job = s.stageFire(c, s.moved[f.Move], f.Boundary, t.Now)
 		}
 	}
+	for i := range t.Skips {
+		if skip := &t.Skips[i]; t.Moves[skip.Move].Outcome == store.Moved {
+			c.skipped(s.moved[skip.Move].Name, s.moved[skip.Move].ID, skip)
+		}
+	}
 	return true, s.commit()
 }
 

@@ -10,10 +10,10 @@ import (
 
 // A snapshot is the magic, a version, the sequences, the rows of queues,
 // schedules, jobs and locks, each with their number before them and in order,
-// and the checksum of all that.
+// the history of runs and of skips, and the checksum of all that.
 const (
 	magic           = "tickonce"
-	snapshotVersion = 2 // 1 had neither overlap, breaker, run-once, hours, timeouts nor deliveries
+	snapshotVersion = 2 // 1 had neither overlap, breaker, run-once, hours, timeouts, deliveries nor a history
 	checksumSize    = 4
 )
 
@@ -71,6 +71,7 @@ func (s *Store) Snapshot() ([]byte, error) {
 		}
 		return true
 	})
+	runs, skips := s.runs.save(), s.skips.save()
 	s.mu.Unlock()
 
 	before := s.size.Load()
@@ -81,6 +82,8 @@ func (s *Store) Snapshot() ([]byte, error) {
 	b = appendRows(b, schedules, appendSchedule)
 	b = appendRows(b, jobs, appendJob)
 	b = appendRows(b, leases, appendLease)
+	b = appendHistory(b, runs, appendRun)
+	b = appendHistory(b, skips, appendSkip)
 	b = appendUint32(b, checksum(b))
 	s.size.Store(int64(len(b)))
 	return b, nil
@@ -136,6 +139,7 @@ func (s *Store) load(b []byte, r *Recovery) *SnapshotError {
 	each(d, func() { s.loadSchedule(d, now, r) })
 	each(d, func() { s.loadJob(d, now, r) })
 	each(d, func() { s.loadLease(d) })
+	s.loadPast(d, r)
 	if d.err == nil && d.more() {
 		d.fail(d.at, "does not end where it should")
 	}
@@ -248,6 +252,18 @@ func (s *Store) loadLease(d *decoder) {
 	default:
 		s.putLease(&row)
 	}
+}
+
+// loadPast reads the history; before version 2 there was none.
+func (s *Store) loadPast(d *decoder, r *Recovery) {
+	if d.version < 2 {
+		for row := range s.ids.from(0) {
+			s.unknown(&row.Schedule)
+		}
+		return
+	}
+	loadHistory(s, &s.runs, d, r, d.savedRun)
+	loadHistory(s, &s.skips, d, r, d.savedSkip)
 }
 
 // audit answers which rule that goes beyond single rows is broken, or "".

@@ -38,6 +38,9 @@ type Store struct {
 	locks  btree.Map[string, *lease]
 	expiry heap[lease]
 
+	runs  history[store.Run]
+	skips history[store.SkipRange]
+
 	last  sequences
 	c     changes     // of the call that holds mu
 	moved []*schedule // the rows of its moves
@@ -67,6 +70,8 @@ func newStore(now func() store.Instant, limits store.Limits, journal Journal) *S
 		before: func(a, b *lease) bool { return a.ExpiresAt < b.ExpiresAt },
 		place:  func(l *lease) *int32 { return &l.expiry },
 	}
+	s.runs = history[store.Run]{about: aboutRun, most: s.limits.Runs, all: s.limits.History}
+	s.skips = history[store.SkipRange]{about: aboutSkip, most: s.limits.Skips, all: s.limits.History}
 	return s
 }
 

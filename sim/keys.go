@@ -141,7 +141,7 @@ var faultKeys = []key[Fault]{
 // opWords are the words of the store's calls.
 var opWords = func() []string {
 	words := []string{""}
-	for op := OpSchedules; op <= OpCommit; op++ {
+	for op := OpSchedules; op <= OpSkips; op++ {
 		words = append(words, faultstore.Method(op-1).String())
 	}
 	return words

@@ -415,6 +415,8 @@ const (
 	OpRenew     = Op(faultstore.Renew) + 1
 	OpRelease   = Op(faultstore.Release) + 1
 	OpCommit    = Op(faultstore.Commit) + 1
+	OpRuns      = Op(faultstore.Runs) + 1
+	OpSkips     = Op(faultstore.Skips) + 1
 )
 
 // Restart is what a crashed process has when it starts again.

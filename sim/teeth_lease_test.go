@@ -122,7 +122,7 @@ var leaseLies = []lie{
 	},
 	{
 		lie: "a write that the journal refused leaves a trace", fails: failedWrite,
-		text: calmHour + "during 10m..20m store journal-error p=0.5\n",
+		text: calmHour + "during 10m..50m store journal-error p=0.5\n",
 		below: liar{advance: func(s store.Store, t *store.Tick) (bool, error) {
 			held, err := s.Advance(ctx, t)
 			for kept := err == nil; !kept; {

@@ -35,7 +35,9 @@ type Put struct {
 	// read.
 	Row Schedule
 
-	Skips []Skip // of boundaries that this write passes over, for the history
+	// Skips are of boundaries that this write passes over, for the history: of
+	// the row as it was or, where the reason is [SkipBefore], as it will be.
+	Skips []Skip
 }
 
 // JobRef names a job and the queue it must be in.

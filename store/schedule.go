@@ -33,6 +33,7 @@ type Schedule struct {
 	Paused   Pause
 	Overlap  Overlap
 	RunOnce  bool  // its first fire pauses it for good (X8)
+	AtAnchor bool  // the first boundary of the incarnation is its anchor, which lay ahead
 	Breaker  uint8 // how many jobs in a row have to fail to pause it (X4); 0: none
 	Failures uint8 // how many have; at most Breaker
 	Rare     *Rare // what few schedules have, or nil
@@ -190,10 +191,11 @@ const (
 )
 
 // Skip is a range of boundaries that will not fire, for one reason: First,
-// Last, and those between them at equal distances.
+// Last, and those between them EveryMS apart.
 type Skip struct {
 	Move        int32 // of a tick's: index into Tick.Moves
 	Reason      SkipReason
+	EveryMS     int64
 	First, Last Instant
 	Count       int64
 }

@@ -16,6 +16,19 @@ type Store interface {
 	// name from on (inclusive).
 	Queues(ctx context.Context, from string, dst []Queue) (n int, now Instant, err error)
 
+	// Runs reads the runs that the history of a schedule's name keeps, newest
+	// first (X11). A run is recorded by the call that ends it, for a job that
+	// counts while there is a schedule of its name: by its settle; as lost by
+	// the [Store.Claim] that hands the job out anew or buries it; as cancelled
+	// by the cancel of its job or, if its claim had lapsed by then, as lost.
+	Runs(ctx context.Context, p Page, dst []Run) (History, error)
+
+	// Skips reads the skip ranges that the history of a schedule's name keeps,
+	// newest first (X12). A skip is recorded by the call whose move or put is
+	// written; the newest range of the name takes it in if it can, see
+	// [SkipRange.TakeIn].
+	Skips(ctx context.Context, p Page, dst []SkipRange) (History, error)
+
 	// Due reads the schedules with DueAt ≤ now in (DueAt, Name) order, as many
 	// as dst holds. It takes no lock that outlives the call.
 	Due(ctx context.Context, dst []Schedule) (Due, error)
@@ -81,21 +94,34 @@ type Store interface {
 type Limits struct {
 	QueueLength int64 // jobs that one queue keeps, dead ones included
 	Schedules   int64
+
+	// Of the history: runs and skip ranges that are kept of one name, and of
+	// all, of each of the two kinds; see [Run.Weight].
+	Runs, Skips int64
+	History     int64
 }
 
 // The default limits.
 const (
 	DefaultQueueLength = 1_000_000
 	DefaultSchedules   = 1 << 20
+	DefaultRuns        = 64
+	DefaultSkips       = 64
+	DefaultHistory     = 1_000_000
 )
 
 // WithDefaults returns l with the defaults in the place of zeros.
 func (l Limits) WithDefaults() Limits {
-	if l.QueueLength == 0 {
-		l.QueueLength = DefaultQueueLength
-	}
-	if l.Schedules == 0 {
-		l.Schedules = DefaultSchedules
+	for _, d := range [...]struct {
+		limit     *int64
+		byDefault int64
+	}{
+		{&l.QueueLength, DefaultQueueLength}, {&l.Schedules, DefaultSchedules},
+		{&l.Runs, DefaultRuns}, {&l.Skips, DefaultSkips}, {&l.History, DefaultHistory},
+	} {
+		if *d.limit == 0 {
+			*d.limit = d.byDefault
+		}
 	}
 	return l
 }

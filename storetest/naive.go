@@ -27,6 +27,9 @@ type table struct {
 	jobs      []store.Job      // by id
 	queues    []store.Queue    // by name; what can be counted is counted at a read
 	leases    []store.Lease
+	runs      history[store.Run]
+	skips     history[store.SkipRange]
+	earlier   []earlier
 
 	lastSchedule store.ScheduleID
 	lastJob      store.JobID
@@ -36,7 +39,9 @@ type table struct {
 // NewNaive returns an empty store that reads its clock from now. Zero limits
 // are the defaults.
 func NewNaive(now func() store.Instant, limits store.Limits) *Naive {
-	return &Naive{now: now, limits: limits.WithDefaults()}
+	s := &Naive{now: now, limits: limits.WithDefaults()}
+	s.rows.runs.about, s.rows.skips.about = aboutRun, aboutSkip
+	return s
 }
 
 var _ store.Store = (*Naive)(nil)
@@ -132,6 +137,11 @@ func (s *Naive) Advance(ctx context.Context, t *store.Tick) (held bool, err erro
 				f.Job = rows.fire(rows.scheduleByID(m.ID), f.Boundary, t.Now, now)
 			}
 		}
+		for _, skip := range t.Skips {
+			if m := t.Moves[skip.Move]; m.Outcome == store.Moved {
+				rows.skipped(&s.limits, rows.scheduleByID(m.ID).Name, m.ID, skip, now)
+			}
+		}
 	})
 	return held, err
 }
@@ -180,6 +190,7 @@ func (s *Naive) Claim(ctx context.Context, queue, worker string, dst []store.Job
 			return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.RunAt, b.RunAt), cmp.Compare(a.ID, b.ID))
 		})
 		for _, j := range doomed[:min(len(doomed), store.MaxBuried)] {
+			rows.lost(&s.limits, *j, store.Dead, j.DoomText(now), now)
 			rows.bury(j, j.DoomText(now), now)
 			c.Buried++
 		}
@@ -190,6 +201,7 @@ func (s *Naive) Claim(ctx context.Context, queue, worker string, dst []store.Job
 			if rows.waits(j) {
 				continue
 			}
+			rows.lost(&s.limits, *j, store.Claimed, "", now)
 			j.State, j.Since = store.Claimed, now
 			j.Worker = worker
 			j.Deadline = now.Add(j.Stamps.VisibilityMS)
@@ -209,6 +221,7 @@ func (s *Naive) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 		for i, e := range settles {
 			j := rows.job(e.Job)
 			if out[i] = j != nil && j.Holds(e.Attempt, now); out[i] {
+				rows.ran(&s.limits, *j, e.Execution(), e.To, e.Error, now)
 				rows.settle(j, e, now)
 			}
 		}

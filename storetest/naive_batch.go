@@ -33,6 +33,7 @@ type draft struct {
 
 	names  []string      // the schedules written so far
 	ids    []store.JobID // the jobs touched so far
+	skips  []func()      // to be recorded at the end
 	answer store.Committed
 }
 
@@ -45,7 +46,16 @@ func (d *draft) write(b *store.Batch) bool {
 		each(d, store.Cancels, b.Cancels, d.cancel) &&
 		each(d, store.Requeues, b.Requeues, d.requeue) &&
 		each(d, store.Purges, b.Purges, d.purge) &&
-		each(d, store.Inserts, b.Inserts, d.insert)
+		each(d, store.Inserts, b.Inserts, d.insert) &&
+		d.skipped()
+}
+
+// skipped records what the puts have skipped.
+func (d *draft) skipped() bool {
+	for _, record := range d.skips {
+		record()
+	}
+	return true
 }
 
 // each writes the elements of one part up to the first that is refused.
@@ -89,6 +99,16 @@ func (d *draft) put(p store.Put) store.Why {
 	} else {
 		d.after.lastSchedule++
 		row.ID, row.Rev = d.after.lastSchedule, 1
+		if old := d.before.schedule(row.Name); old != nil {
+			d.after.began(old)
+		}
+	}
+	for _, skip := range p.Skips {
+		id := p.Guard.ID
+		if skip.Reason == store.SkipBefore {
+			id = row.ID
+		}
+		d.skips = append(d.skips, func() { d.after.skipped(&d.limits, row.Name, id, skip, d.answer.Now) })
 	}
 	if p.Guard.ID != 0 {
 		*d.after.schedule(row.Name) = row
@@ -106,6 +126,7 @@ func (d *draft) remove(g store.Guard) store.Why {
 		return why
 	}
 	d.after.schedules = slices.DeleteFunc(d.after.schedules, func(row store.Schedule) bool { return row.Name == g.Name })
+	d.after.unscheduled(g.Name)
 	return store.NotRefused
 }
 
@@ -115,6 +136,7 @@ func (d *draft) settle(e store.Settle) store.Why {
 		return store.ClaimLost
 	}
 	d.ids = append(d.ids, e.Job)
+	d.after.ran(&d.limits, *j, e.Execution(), e.To, e.Error, d.answer.Now)
 	d.after.settle(d.after.job(e.Job), e, d.answer.Now)
 	return store.NotRefused
 }
@@ -134,6 +156,12 @@ func (d *draft) cancel(r store.JobRef) store.Why {
 	j := d.take(r, store.Pending, store.Claimed)
 	if j == nil {
 		return store.NotFound
+	}
+	switch {
+	case j.Holds(j.Attempts, d.answer.Now):
+		d.after.ran(&d.limits, *j, store.Cancelled, 0, "", d.answer.Now)
+	default:
+		d.after.lost(&d.limits, *j, 0, "", d.answer.Now)
 	}
 	d.after.queue(j.Queue).Cancelled++
 	d.after.removeJob(j.ID)

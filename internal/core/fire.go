@@ -100,7 +100,7 @@ func isOpen(rare *store.Rare, now store.Instant, minutes Minutes) (open bool, pr
 // skip makes the boundaries in [from, to) the plan's skip i, if there are any.
 func (p *FirePlan) skip(i int, reason store.SkipReason, from, to, every store.Instant) {
 	if from < to {
-		p.Skips[i] = store.Skip{Reason: reason, First: from, Last: to - every, Count: int64((to - from) / every)}
+		p.Skips[i] = store.Skip{Reason: reason, EveryMS: int64(every), First: from, Last: to - every, Count: int64((to - from) / every)}
 	}
 }
 

@@ -45,11 +45,15 @@ func boundaries(p core.FirePlan) []store.Instant {
 	return fired
 }
 
-// skips are those that the plan has.
+// skips are those that the plan has, without their distance where it is the
+// plan's, as it has to be.
 func skips(p core.FirePlan) []store.Skip {
 	var some []store.Skip
 	for _, skip := range p.Skips {
 		if skip.Count > 0 {
+			if skip.EveryMS == p.EveryMS {
+				skip.EveryMS = 0
+			}
 			some = append(some, skip)
 		}
 	}

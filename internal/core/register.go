@@ -24,7 +24,7 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 		row.Live, row.Paused = old.Live, old.Paused
 		row.Failures = min(old.Failures, row.Breaker)
 		if keepsGrid(old, reg) {
-			row.ID, row.Anchor, row.Cursor, row.SetAt = old.ID, old.Anchor, old.Cursor, old.SetAt
+			row.ID, row.Anchor, row.AtAnchor, row.Cursor, row.SetAt = old.ID, old.Anchor, old.AtAnchor, old.Cursor, old.SetAt
 			setDue(&row)
 			return row, nil, true
 		}
@@ -36,7 +36,7 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 		row.Anchor = now
 	}
 	cursor, ok := BoundaryAfter(row.Anchor, reg.Interval.IntervalMS(), now)
-	row.Cursor, row.SetAt = cursor, now
+	row.Cursor, row.SetAt, row.AtAnchor = cursor, now, cursor == row.Anchor
 	setDue(&row)
 	return row, passedOver(old, &row, reg.Interval.IntervalMS(), now), ok
 }
@@ -46,7 +46,6 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 // were before it began.
 func passedOver(old, row *store.Schedule, intervalMS int64, now store.Instant) []store.Skip {
 	var skips []store.Skip
-	same := false
 	if old != nil {
 		if spec, problem := checkRow(old); problem == "" {
 			reason := store.SkipMissed
@@ -56,14 +55,19 @@ func passedOver(old, row *store.Schedule, intervalMS int64, now store.Instant) [
 			if skip := due(old, spec.IntervalMS(), now, reason); skip.Count > 0 {
 				skips = append(skips, skip)
 			}
-			same = old.Anchor == row.Anchor && spec.IntervalMS() == intervalMS
 		}
 	}
-	if row.Anchor < now && !same {
-		before := store.Schedule{Anchor: row.Anchor, Cursor: row.Anchor}
-		skips = append(skips, due(&before, intervalMS, now, store.SkipBefore))
+	return before(skips, row, intervalMS, now)
+}
+
+// before appends the boundaries before a grid begins at now, if its anchor lies
+// before that: one that begins at its anchor needs no word.
+func before(skips []store.Skip, row *store.Schedule, intervalMS int64, now store.Instant) []store.Skip {
+	if row.Anchor >= now {
+		return skips
 	}
-	return skips
+	grid := store.Schedule{Anchor: row.Anchor, Cursor: row.Anchor}
+	return append(skips, due(&grid, intervalMS, now, store.SkipBefore))
 }
 
 // due is the range of the row's boundaries that are due at now, as a skip: with
@@ -75,7 +79,7 @@ func due(row *store.Schedule, intervalMS int64, now store.Instant, reason store.
 	}
 	every := store.Instant(intervalMS)
 	count := (now-first)/every + 1
-	return store.Skip{Reason: reason, First: first, Last: first + (count-1)*every, Count: int64(count)}
+	return store.Skip{Reason: reason, EveryMS: intervalMS, First: first, Last: first + (count-1)*every, Count: int64(count)}
 }
 
 // keepsGrid reports whether a registration leaves grid and cursor alone (S5).
@@ -192,10 +196,10 @@ func HoldAhead(row *store.Schedule, now store.Instant) bool {
 // ahead as well, since the wrong clock set or passed it, moves back by whole
 // intervals, to now or before: a cursor at its anchor would look as if it was
 // to begin there, and not be repaired again.
-func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, bool) {
+func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, []store.Skip, bool) {
 	spec, problem := checkRow(&row)
 	if problem != "" {
-		return row, false
+		return row, nil, false
 	}
 	every := store.Instant(spec.IntervalMS())
 	if row.Anchor > now {
@@ -205,7 +209,7 @@ func PlanRearm(row store.Schedule, now store.Instant) (store.Schedule, bool) {
 		}
 	}
 	cursor, ok := BoundaryAfter(row.Anchor, spec.IntervalMS(), now)
-	row.ID, row.Cursor, row.SetAt = 0, cursor, now
+	row.ID, row.Cursor, row.SetAt, row.AtAnchor = 0, cursor, now, cursor == row.Anchor
 	setDue(&row)
-	return row, ok
+	return row, before(nil, &row, spec.IntervalMS(), now), ok
 }

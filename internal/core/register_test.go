@@ -52,6 +52,7 @@ func TestS2TheFirstBoundaryIsStrictlyAfterNow(t *testing.T) {
 			require.True(t, ok)
 			want := reg.Row
 			want.Anchor, want.Cursor, want.DueAt, want.SetAt = c.wantA, c.cursor, c.cursor, now
+			want.AtAnchor = c.wantA > now
 			require.Equal(t, want, row)
 			require.Zero(t, row.ID, "a new incarnation")
 		})
@@ -198,11 +199,11 @@ func TestS7PlanResume(t *testing.T) {
 		skip    store.Skip
 	}{
 		{"nothing missed", 22_999, false, 23_000, store.Skip{}},
-		{"at the boundary", 23_000, false, 33_000, store.Skip{Reason: store.SkipPause, First: 23_000, Last: 23_000, Count: 1}},
-		{"just before the next one", 32_999, false, 33_000, store.Skip{Reason: store.SkipPause, First: 23_000, Last: 23_000, Count: 1}},
-		{"a thousand missed", 10_020_000, false, 10_023_000, store.Skip{Reason: store.SkipPause, First: 23_000, Last: 10_013_000, Count: 1000}},
+		{"at the boundary", 23_000, false, 33_000, store.Skip{Reason: store.SkipPause, EveryMS: 10_000, First: 23_000, Last: 23_000, Count: 1}},
+		{"just before the next one", 32_999, false, 33_000, store.Skip{Reason: store.SkipPause, EveryMS: 10_000, First: 23_000, Last: 23_000, Count: 1}},
+		{"a thousand missed", 10_020_000, false, 10_023_000, store.Skip{Reason: store.SkipPause, EveryMS: 10_000, First: 23_000, Last: 10_013_000, Count: 1000}},
 		{"ten to the twelfth seconds missed", 1_000_000_000_000_000, false, 1_000_000_000_003_000, store.Skip{
-			Reason: store.SkipPause, First: 23_000, Last: 999_999_999_993_000, Count: 99_999_999_998,
+			Reason: store.SkipPause, EveryMS: 10_000, First: 23_000, Last: 999_999_999_993_000, Count: 99_999_999_998,
 		}},
 		{"catch up instead", 10_020_000, true, 23_000, store.Skip{}},
 	} {
@@ -313,8 +314,16 @@ func TestT11PlanRearm(t *testing.T) {
 			row.Anchor, row.Cursor, row.DueAt, row.SetAt = c.anchor, c.cursor, c.cursor+60_000, c.cursor-1
 			row.Hold = &store.Hold{Reason: "x", Since: 1, Times: 1}
 			require.True(t, core.CursorAhead(&row, c.now))
-			rearmed, ok := core.PlanRearm(row, c.now)
+			rearmed, before, ok := core.PlanRearm(row, c.now)
 			require.True(t, ok)
+			if c.wantAnchor < c.now {
+				require.Equal(t, []store.Skip{{
+					Reason: store.SkipBefore, EveryMS: 10_000,
+					First: c.wantAnchor, Last: c.wantCursor - 10_000, Count: int64(c.wantCursor-c.wantAnchor) / 10_000,
+				}}, before)
+			} else {
+				require.Empty(t, before)
+			}
 			want := kept()
 			want.ID, want.Anchor, want.Cursor, want.DueAt, want.SetAt = 0, c.wantAnchor, c.wantCursor, c.wantCursor, c.now
 			require.Equal(t, want, rearmed, "a new incarnation")
@@ -325,11 +334,11 @@ func TestT11PlanRearm(t *testing.T) {
 	}
 	row := kept()
 	row.Spec = "@daily"
-	_, ok := core.PlanRearm(row, 0)
+	_, _, ok := core.PlanRearm(row, 0)
 	require.False(t, ok, "a bad row")
 	row = kept()
 	row.Anchor, row.Cursor = last-5000, last
-	rearmed, ok := core.PlanRearm(row, first)
+	rearmed, _, ok := core.PlanRearm(row, first)
 	require.True(t, ok, "from the last instants to the first")
 	require.Equal(t, first+6982, rearmed.Cursor)
 }

@@ -123,6 +123,20 @@ func (s *Store) Queues(ctx context.Context, from string, dst []store.Queue) (int
 	return r.n, r.now, err
 }
 
+// Runs implements [store.Store].
+func (s *Store) Runs(ctx context.Context, p store.Page, dst []store.Run) (store.History, error) {
+	return call(s, Op{Method: Runs}, func(lost bool) (store.History, error) {
+		return s.inner.Runs(ctx, p, unless(lost, dst))
+	})
+}
+
+// Skips implements [store.Store].
+func (s *Store) Skips(ctx context.Context, p store.Page, dst []store.SkipRange) (store.History, error) {
+	return call(s, Op{Method: Skips}, func(lost bool) (store.History, error) {
+		return s.inner.Skips(ctx, p, unless(lost, dst))
+	})
+}
+
 // Due implements [store.Store].
 func (s *Store) Due(ctx context.Context, dst []store.Schedule) (store.Due, error) {
 	return call(s, Op{Method: Due}, func(lost bool) (store.Due, error) {

@@ -8,7 +8,7 @@ import (
 // Method names a method of [store.Store].
 type Method uint8
 
-// The methods, in the order of the interface.
+// The methods.
 const (
 	Schedules Method = iota
 	Jobs
@@ -22,6 +22,8 @@ const (
 	Renew
 	Release
 	Commit
+	Runs
+	Skips
 )
 
 var methods = [...]string{
@@ -37,6 +39,8 @@ var methods = [...]string{
 	Renew:     "renew",
 	Release:   "release",
 	Commit:    "commit",
+	Runs:      "runs",
+	Skips:     "skips",
 }
 
 // String returns the name in lower case.
