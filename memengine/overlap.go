@@ -164,16 +164,17 @@ func (x *overlapIndex) countFor(row *schedule, name string, from, to store.State
 }
 
 func tally(n *store.Live, from, to store.State) {
-	for _, change := range [...]struct {
-		state store.State
-		by    int32
-	}{{from, -1}, {to, 1}} {
-		switch change.state {
-		case store.Pending:
-			n.Pending += change.by
-		case store.Claimed:
-			n.Claimed += change.by
-		}
+	switch from {
+	case store.Pending:
+		n.Pending--
+	case store.Claimed:
+		n.Claimed--
+	}
+	switch to {
+	case store.Pending:
+		n.Pending++
+	case store.Claimed:
+		n.Claimed++
 	}
 }
 

@@ -298,7 +298,7 @@ func every(name string, dueAt store.Instant) store.Schedule {
 
 // move is a move of the row by one second that fires as often as said.
 func move(row store.Schedule, fires int32) store.Move {
-	return store.Move{ID: row.ID, Rev: row.Rev, Cursor: row.Cursor + 1000, DueAt: row.Cursor + 1000, SetAt: start, Fires: fires}
+	return store.Move{ID: row.ID, Rev: row.Rev, Cursor: row.Cursor + 1000, DueAt: row.Cursor + 1000, SetAt: start, Live: row.Live, Fires: fires}
 }
 
 func guard(row store.Schedule) store.Guard {

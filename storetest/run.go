@@ -23,6 +23,7 @@ func Run(t *testing.T, open Open) {
 		{"Advance", advanceScenarios},
 		{"Claim", claimScenarios},
 		{"Bury", buryScenarios},
+		{"Overlap", overlapScenarios},
 		{"Settle", settleScenarios},
 		{"Lock", lockScenarios},
 		{"Batch", batchScenarios},
