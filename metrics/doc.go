@@ -9,7 +9,8 @@
 //
 // It is a module of its own, so that the client's library stays out of the
 // engine's go.mod. An observer is a func(tickonce.Event): one that is to log as
-// well calls that of package eventlog and Observe.
+// well calls that of package eventlog and Observe. To count an event takes less
+// than a microsecond, and no allocation.
 //
 // # The metrics
 //

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,6 +154,72 @@ tickonce_queue_next_claim_timestamp_seconds{queue="mail"} 1.7723736015e+09
 tickonce_queue_reads_total{outcome="failed"} 0
 tickonce_queue_reads_total{outcome="ok"} 1
 `)
+}
+
+// A job that is done stays so when the delivery of its result fails, and the
+// other way round no delivery is counted for a job that fails.
+func TestX1ExecutionsAndDeliveriesAreCountedApart(t *testing.T) {
+	m := newMetrics(t, metrics.Options{Schedules: []string{"report"}})
+	eng := newEngine(t, m)
+	eng.schedule(t, "report", "@every 1m", "mail")
+	eng.pass(t, 0)
+	eng.pass(t, 3*time.Minute)
+	for _, failure := range []error{nil, nil, errors.New("no figures")} {
+		job := eng.claim(t, "mail")
+		require.NoError(t, job.Deliver("chat", nil))
+		eng.clock.Add(1500 * time.Millisecond)
+		if failure == nil {
+			require.NoError(t, job.Ack(t.Context()))
+		} else {
+			require.NoError(t, job.Fail(t.Context(), failure))
+		}
+	}
+	for _, failure := range []error{tickonce.Permanent(errors.New("no such channel")), tickonce.Transient(errors.New("no answer"))} {
+		found, err := eng.Outbox("chat").RunOnce(t.Context(), "worker", func(context.Context, *tickonce.Job) error {
+			eng.clock.Add(250 * time.Millisecond)
+			return failure
+		})
+		require.NoError(t, err)
+		require.True(t, found)
+	}
+
+	for _, family := range []struct{ name, label, of string }{
+		{"tickonce_executions_total", "queue", "mail"},
+		{"tickonce_schedule_executions_total", "schedule", "report"},
+	} {
+		require.Equal(t, 2.0, value(t, m, family.name, family.label, family.of, "outcome", "ok"))
+		require.Equal(t, 1.0, value(t, m, family.name, family.label, family.of, "outcome", "failed"))
+		require.Equal(t, 3.0, value(t, m, family.name))
+	}
+	for _, family := range []struct{ name, label, of string }{
+		{"tickonce_deliveries_total", "queue", "__alkstore_outbox:chat"},
+		{"tickonce_schedule_deliveries_total", "schedule", "report"},
+	} {
+		require.Equal(t, 1.0, value(t, m, family.name, family.label, family.of, "outcome", "permanent"))
+		require.Equal(t, 1.0, value(t, m, family.name, family.label, family.of, "outcome", "transient"))
+		require.Equal(t, 2.0, value(t, m, family.name))
+	}
+	for _, family := range gather(t, m) {
+		switch h := family.GetMetric()[0].GetHistogram(); family.GetName() {
+		case "tickonce_execution_duration_seconds":
+			require.EqualValues(t, 3, h.GetSampleCount())
+			require.Equal(t, 3*1.5, h.GetSampleSum())
+		case "tickonce_delivery_duration_seconds":
+			require.EqualValues(t, 2, h.GetSampleCount())
+			require.Equal(t, 2*0.25, h.GetSampleSum())
+		}
+	}
+}
+
+// An engine pays for being counted with time alone.
+func TestCountingAllocatesNothing(t *testing.T) {
+	m := newMetrics(t, metrics.Options{MaxQueues: 2, Schedules: []string{"report"}})
+	for kind := tickonce.EventNone + 1; kind <= tickonce.EventDeliveryFailed; kind++ {
+		for _, e := range events(kind) {
+			e.Err = nil
+			require.Zero(t, testing.AllocsPerRun(100, func() { m.Observe(e) }), kind)
+		}
+	}
 }
 
 // The gauge follows the runners through all that ends their lead.
