@@ -108,6 +108,18 @@ func (c *changes) counters(q *queue) *store.Queue {
 	return &q.next
 }
 
+// putOver stages the row's next one.
+func (c *changes) putOver(row *schedule, p putSchedule) {
+	c.put = append(c.put, p)
+	row.staged = int32(len(c.put))
+}
+
+// remove stages the removal of a row.
+func (c *changes) remove(row *schedule) {
+	row.staged = -1
+	c.removed = append(c.removed, row)
+}
+
 // view answers the job's row as it will be, or nil if it will be gone.
 func (c *changes) view(j *job) *store.Job {
 	switch {
@@ -241,11 +253,11 @@ func (s *Store) apply() {
 func (s *Store) discard() {
 	c := &s.c
 	for _, row := range c.removed {
-		row.staged = false
+		row.staged = 0
 	}
 	for i := range c.put {
 		if row := c.put[i].row; row != nil {
-			row.staged = false
+			row.staged = 0
 		}
 	}
 	for _, j := range c.gone {

@@ -14,8 +14,14 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	}
 	defer s.mu.Unlock()
 	w := batchWrite{s: s, c: s.stage(opCommit, now), b: b, out: store.Committed{Now: now}}
+	for i := range b.Settles {
+		b.Settles[i].Tripped = 0
+	}
 	if refusal := w.stage(); refusal.Why != store.NotRefused {
 		s.discard()
+		for i := range b.Settles {
+			b.Settles[i].Tripped = 0
+		}
 		return store.Committed{Now: now, Refusal: refusal}, nil
 	}
 	if err := s.commit(); err != nil {
@@ -116,14 +122,12 @@ func (w *batchWrite) put(i int) store.Why {
 	switch {
 	case row != nil && next.ID != 0:
 		next.Rev = row.Rev + 1
-		row.staged = true
-		c.put = append(c.put, putSchedule{row: row, next: next})
+		c.putOver(row, putSchedule{row: row, next: next})
 	case row == nil && int64(w.s.ids.n+w.created) >= w.s.limits.Schedules:
 		return store.SchedulesFull
 	default:
 		if row != nil {
-			row.staged = true
-			c.removed = append(c.removed, row)
+			c.remove(row)
 		} else {
 			w.created++
 		}
@@ -147,8 +151,7 @@ func (w *batchWrite) remove(i int) store.Why {
 		return store.Conflict
 	}
 	if row != nil {
-		row.staged = true
-		w.c.removed = append(w.c.removed, row)
+		w.c.remove(row)
 	}
 	return store.NotRefused
 }
@@ -159,7 +162,7 @@ func (w *batchWrite) settle(i int) store.Why {
 	if j == nil {
 		return store.ClaimLost
 	}
-	w.c.settle(j, t)
+	t.Tripped = w.s.settle(w.c, j, t)
 	return store.NotRefused
 }
 

@@ -129,7 +129,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		return store.Claim{Now: now}, nil
 	}
 	c := s.stage(opClaim, now)
-	buried := 0
+	buried, tripped := 0, []store.Trip(nil)
 	for ; buried < store.MaxBuried; buried++ {
 		j := q.doom.top()
 		if j == nil || now < j.DoomedAt() {
@@ -140,6 +140,11 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		next.LastError = j.DoomText(now)
 		c.lost(&j.Job, store.Dead, next.LastError)
 		c.kill(j, next)
+		if next.LastError == store.ErrorExhausted {
+			if failures := s.ended(c, &j.Job, true); failures > 0 {
+				tripped = append(tripped, store.Trip{Schedule: j.Schedule, Failures: failures})
+			}
+		}
 	}
 	q.judge(now) // after the burials, which may let others have their turn
 	n := 0
@@ -164,7 +169,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	if err := s.commit(); err != nil {
 		return store.Claim{}, err
 	}
-	return store.Claim{N: n, Buried: buried, Now: now}, nil
+	return store.Claim{N: n, Buried: buried, Now: now, Tripped: tripped}, nil
 }
 
 // kill stages the job's move to dead.
@@ -185,8 +190,9 @@ func (s *Store) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 	c := s.stage(opSettle, now)
 	for i := range settles {
 		j := s.held(c, settles[i].Job, settles[i].Attempt)
+		settles[i].Tripped = 0
 		if out[i] = j != nil; out[i] {
-			c.settle(j, &settles[i])
+			settles[i].Tripped = s.settle(c, j, &settles[i])
 		}
 	}
 	return now, s.commit()
@@ -204,8 +210,9 @@ func (s *Store) held(c *changes, id store.JobID, attempt int32) *job {
 	return j
 }
 
-// settle stages the end of a claim that is held.
-func (c *changes) settle(j *job, t *store.Settle) {
+// settle stages the end of a claim that is held. It answers, where that opened
+// the breaker of the job's schedule, the failures in a row.
+func (s *Store) settle(c *changes, j *job, t *store.Settle) (tripped uint8) {
 	next := *c.view(j)
 	c.ran(&next, t.Execution(), t.To, t.Error)
 	n := c.counters(j.q)
@@ -219,10 +226,13 @@ func (c *changes) settle(j *job, t *store.Settle) {
 	case store.Dead:
 		next.LastError = t.Error
 		c.kill(j, next)
+		tripped = s.ended(c, &j.Job, true)
 	default:
 		c.end(j)
 		n.Done++
+		s.ended(c, &j.Job, false)
 	}
+	return tripped
 }
 
 // Extend implements [store.Store].

@@ -117,11 +117,10 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 		row := s.ids.find(d.id())
 		switch {
 		case d.err != nil:
-		case row == nil || row.staged:
+		case row == nil || row.staged != 0:
 			bad("removes a schedule that is not there")
 		default:
-			row.staged = true
-			c.removed = append(c.removed, row)
+			c.remove(row)
 		}
 	case tagPutSchedule:
 		next := d.schedule()
@@ -129,12 +128,11 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			return
 		}
 		if row := s.ids.find(int64(next.ID)); row != nil {
-			if row.staged || row.Name != next.Name {
+			if row.staged != 0 || row.Name != next.Name {
 				bad("changes a schedule that is not there")
 				return
 			}
-			row.staged = true
-			c.put = append(c.put, putSchedule{row: row, next: &next})
+			c.putOver(row, putSchedule{row: row, next: &next})
 			return
 		}
 		if next.ID <= given.schedule || next.ID > c.last.schedule {

@@ -11,7 +11,7 @@ type schedule struct {
 	store.Schedule
 	q      *queue
 	run    int32 // index + 1 in the due index's run; 0: not in it
-	staged bool  // written by the call under way
+	staged int32 // by the call under way: index + 1 in its put, or -1 if the row will be gone
 }
 
 // Schedules implements [store.Store].
@@ -77,7 +77,7 @@ func (s *Store) Advance(ctx context.Context, t *store.Tick) (bool, error) {
 }
 
 func (s *Store) stageMove(c *changes, row *schedule, m *store.Move) store.Outcome {
-	if row == nil || row.Rev != m.Rev || row.staged || row.Overlap != store.Allow && row.Live != m.Live {
+	if row == nil || row.Rev != m.Rev || row.staged != 0 || row.Overlap != store.Allow && row.Live != m.Live {
 		return store.Stale
 	}
 	if m.Fires > 0 {
@@ -88,8 +88,7 @@ func (s *Store) stageMove(c *changes, row *schedule, m *store.Move) store.Outcom
 		n.Pending += int64(m.Fires)
 		n.Enqueued += int64(m.Fires)
 	}
-	row.staged = true
-	c.put = append(c.put, putSchedule{row: row, move: m})
+	c.putOver(row, putSchedule{row: row, move: m})
 	return store.Moved
 }
 
@@ -143,7 +142,7 @@ func (s *Store) putSchedule(p *putSchedule) {
 	}
 	s.due.remove(row)
 	old := row.q
-	row.staged = false
+	row.staged = 0
 	next.Live = row.Live
 	row.Schedule = next
 	if row.Queue != old.Name {
@@ -158,7 +157,7 @@ func (s *Store) putSchedule(p *putSchedule) {
 // row there and back shows in the cost of a fire.
 func (s *Store) moveSchedule(row *schedule, m *store.Move) {
 	s.due.remove(row)
-	row.staged = false
+	row.staged = 0
 	moved(&row.Schedule, m)
 	s.due.add(row)
 }

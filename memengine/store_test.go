@@ -219,7 +219,7 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 		require.Equal(t, counts[r.Name], r.Live, r.Name)
 		want = append(want, r.Schedule)
 		require.Same(t, r, s.ids.find(int64(r.ID)))
-		require.False(t, r.staged)
+		require.Zero(t, r.staged)
 		return true
 	})
 	require.Equal(t, len(want), s.ids.n)

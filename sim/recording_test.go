@@ -55,7 +55,7 @@ at 30m down for=20m
 at 70m edit pause schedule=a
 at 80m edit resume schedule=a
 `))
-	var fired, skipped = map[string]int64{}, map[string]int64{}
+	fired, skipped := map[string]int64{}, map[string]int64{}
 	last := Event{}
 	r, err := WatchJournal(memengine.Durable{Log: log}, func(e *Event) {
 		require.Equal(t, last.ID+1, e.ID)

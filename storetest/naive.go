@@ -193,6 +193,11 @@ func (s *Naive) Claim(ctx context.Context, queue, worker string, dst []store.Job
 			rows.lost(&s.limits, *j, store.Dead, j.DoomText(now), now)
 			rows.bury(j, j.DoomText(now), now)
 			c.Buried++
+			if j.LastError == store.ErrorExhausted {
+				if failures := rows.ended(*j, true); failures > 0 {
+					c.Tripped = append(c.Tripped, store.Trip{Schedule: j.Schedule, Failures: failures})
+				}
+			}
 		}
 		for _, j := range ready {
 			if c.N == len(dst) {
@@ -220,9 +225,10 @@ func (s *Naive) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 		now = at
 		for i, e := range settles {
 			j := rows.job(e.Job)
+			settles[i].Tripped = 0
 			if out[i] = j != nil && j.Holds(e.Attempt, now); out[i] {
 				rows.ran(&s.limits, *j, e.Execution(), e.To, e.Error, now)
-				rows.settle(j, e, now)
+				settles[i].Tripped = rows.settle(j, e, now)
 			}
 		}
 	})

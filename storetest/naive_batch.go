@@ -20,6 +20,10 @@ func (s *Naive) Commit(ctx context.Context, b *store.Batch) (c store.Committed, 
 			}
 		} else {
 			c = store.Committed{Now: now, Refusal: d.answer.Refusal}
+			d.tripped = make([]uint8, len(b.Settles))
+		}
+		for i, failures := range d.tripped {
+			b.Settles[i].Tripped = failures
 		}
 	})
 	return c, err
@@ -31,10 +35,11 @@ type draft struct {
 	after  table
 	limits store.Limits
 
-	names  []string      // the schedules written so far
-	ids    []store.JobID // the jobs touched so far
-	skips  []func()      // to be recorded at the end
-	answer store.Committed
+	names   []string      // the schedules written so far
+	ids     []store.JobID // the jobs touched so far
+	tripped []uint8       // by the settles
+	skips   []func()      // to be recorded at the end
+	answer  store.Committed
 }
 
 // write reports whether no element is refused.
@@ -137,7 +142,7 @@ func (d *draft) settle(e store.Settle) store.Why {
 	}
 	d.ids = append(d.ids, e.Job)
 	d.after.ran(&d.limits, *j, e.Execution(), e.To, e.Error, d.answer.Now)
-	d.after.settle(d.after.job(e.Job), e, d.answer.Now)
+	d.tripped = append(d.tripped, d.after.settle(d.after.job(e.Job), e, d.answer.Now))
 	return store.NotRefused
 }
 

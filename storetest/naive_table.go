@@ -163,10 +163,28 @@ func (t *table) fire(row *store.Schedule, boundary, readyAt, now store.Instant) 
 	return t.addJob(j)
 }
 
-// settle ends the claim that j is in.
-func (t *table) settle(j *store.Job, e store.Settle, now store.Instant) {
+// ended tells the schedule of j how it ended, and answers, where that opened its
+// breaker, the failures in a row (X4).
+func (t *table) ended(j store.Job, failed bool) uint8 {
+	row := t.scheduleByID(j.ScheduleID)
+	if row == nil || !j.Counts() {
+		return 0
+	}
+	changed, tripped := row.Ended(failed)
+	if changed {
+		row.Rev++
+	}
+	if !tripped {
+		return 0
+	}
+	return row.Failures
+}
+
+// settle ends the claim that j is in. It answers as ended does.
+func (t *table) settle(j *store.Job, e store.Settle, now store.Instant) (tripped uint8) {
 	switch e.To {
 	case store.Done:
+		t.ended(*j, false)
 		t.queue(j.Queue).Done++
 		t.removeJob(j.ID)
 	case store.Pending:
@@ -174,7 +192,9 @@ func (t *table) settle(j *store.Job, e store.Settle, now store.Instant) {
 		j.State, j.Since, j.RunAt, j.LastError = store.Pending, store.None, now.Add(e.DelayMS), e.Error
 	case store.Dead:
 		t.bury(j, e.Error, now)
+		tripped = t.ended(*j, true)
 	}
+	return tripped
 }
 
 func (t *table) bury(j *store.Job, lastError string, now store.Instant) {

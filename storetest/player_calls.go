@@ -68,17 +68,18 @@ func (p *player) settleOne() store.Settle {
 
 func (p *player) settle() call {
 	type answer struct {
-		Now store.Instant
-		Out []bool
+		Now     store.Instant
+		Out     []bool
+		Settles []store.Settle
 	}
 	settles := make([]store.Settle, p.below(4))
 	for i := range settles {
 		settles[i] = p.settleOne()
 	}
 	return call{"Settle", settles, func(ctx context.Context, s store.Store) any {
-		out := make([]bool, len(settles))
-		now, err := s.Settle(ctx, settles, out)
-		return answered(answer{now, out}, err)
+		out, own := make([]bool, len(settles)), slices.Clone(settles)
+		now, err := s.Settle(ctx, own, out)
+		return answered(answer{now, out, own}, err)
 	}}
 }
 
@@ -206,6 +207,8 @@ func (p *player) put() store.Put {
 	if p.percent(10) {
 		row.DueAt, row.Paused = store.None, store.PausedByUser
 	}
+	row.Breaker = uint8(p.below(3))
+	row.Failures = uint8(p.below(int(row.Breaker) + 1))
 	return store.Put{Guard: g, Row: row}
 }
 
@@ -265,8 +268,14 @@ func (p *player) commit() call {
 		Purges:   several(p, 12, func() store.JobRef { return p.ref(store.Dead) }),
 		Inserts:  several(p, 60, p.insert),
 	}
+	type answer struct {
+		Committed store.Committed
+		Settles   []store.Settle
+	}
 	return call{"Commit", b, func(ctx context.Context, s store.Store) any {
-		c, err := s.Commit(ctx, &b)
+		own := b
+		own.Settles = slices.Clone(b.Settles)
+		c, err := s.Commit(ctx, &own)
 		// An empty list and none are the same.
 		if len(c.Puts) == 0 {
 			c.Puts = nil
@@ -277,6 +286,6 @@ func (p *player) commit() call {
 		if len(c.Inserts) == 0 {
 			c.Inserts = nil
 		}
-		return answered(c, err)
+		return answered(answer{c, own.Settles}, err)
 	}}
 }

@@ -28,6 +28,7 @@ func Run(t *testing.T, open Open) {
 		{"Lock", lockScenarios},
 		{"Batch", batchScenarios},
 		{"Insert", insertScenarios},
+		{"Policy", policyScenarios},
 		{"Ends", endScenarios},
 		{"Race", raceScenarios},
 	} {

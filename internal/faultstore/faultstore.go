@@ -174,6 +174,9 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 // Settle implements [store.Store].
 func (s *Store) Settle(ctx context.Context, settles []store.Settle, out []bool) (store.Instant, error) {
 	return call(s, Op{Method: Settle}, func(lost bool) (store.Instant, error) {
+		if lost {
+			settles = slices.Clone(settles)
+		}
 		return s.inner.Settle(ctx, settles, unless(lost, out))
 	})
 }
@@ -208,7 +211,12 @@ func (s *Store) Release(ctx context.Context, l store.Lease) (bool, error) {
 
 // Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
-	return call(s, Op{Method: Commit}, func(bool) (store.Committed, error) {
+	return call(s, Op{Method: Commit}, func(lost bool) (store.Committed, error) {
+		if lost {
+			own := *b
+			own.Settles = slices.Clone(b.Settles)
+			return s.inner.Commit(ctx, &own)
+		}
 		return s.inner.Commit(ctx, b)
 	})
 }
