@@ -124,3 +124,18 @@ func (d *details) after(number int64) (Detail, bool) {
 	d.read = max(d.read, number)
 	return d.ring[(number-1)%int64(d.most)], true
 }
+
+// join adds to a run what the details that are still there say of it.
+func (d *details) join(run *PastRun) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for number := d.last - int64(len(d.ring)); number < d.last; number++ {
+		switch detail := &d.ring[number%int64(d.most)]; {
+		case detail.Job != run.Job:
+		case detail.Entry == 0 && detail.Attempt == run.Attempt:
+			run.Summary = detail.Summary
+		case detail.Entry != 0 && run.Then == store.Done:
+			run.Deliveries = append(run.Deliveries, *detail)
+		}
+	}
+}

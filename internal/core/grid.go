@@ -23,3 +23,15 @@ func boundaryFrom(anchor store.Instant, intervalMS int64, t store.Instant) (stor
 	}
 	return BoundaryAfter(anchor, intervalMS, t)
 }
+
+// OnGrid reports whether t is a boundary of the row's grid. The interval is 0
+// where the row cannot be decided.
+func OnGrid(row *store.Schedule, t store.Instant) (on bool, intervalMS int64) {
+	spec, problem := checkRow(row)
+	if problem != "" {
+		return false, 0
+	}
+	intervalMS = spec.IntervalMS()
+	next, ok := boundaryFrom(row.Anchor, intervalMS, t)
+	return ok && next == t, intervalMS
+}
