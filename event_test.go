@@ -143,6 +143,15 @@ func TestEventsOfAFiredJobNameItsSchedule(t *testing.T) {
 			Kind: tickonce.EventDone, At: start.Add(time.Minute), Queue: "q", Job: job.ID, Schedule: "s", Boundary: start.Add(time.Minute),
 			Execution: tickonce.ExecutionOK,
 		}}, r.take())
+
+		r.tick(2 * time.Minute)
+		job = r.mustClaim()
+		r.at(time.Hour)
+		r.take()
+		require.ErrorIs(t, job.Heartbeat(r.ctx, 0), tickonce.ErrClaimLost)
+		require.Equal(t, []tickonce.Event{{
+			Kind: tickonce.EventClaimLost, At: start.Add(time.Hour), Queue: "q", Job: job.ID, Schedule: "s", Boundary: start.Add(2 * time.Minute),
+		}}, r.take())
 	})
 }
 

@@ -107,7 +107,9 @@ func (j *Job) Heartbeat(ctx context.Context, extension time.Duration) error {
 	case err != nil:
 		return &OpError{Op: "heartbeat", Queue: j.Queue, Err: err}
 	case deadline[0] == store.None:
-		j.engine.emit(Event{Kind: EventClaimLost, At: timeOf(now), Queue: j.Queue, Job: j.ID})
+		j.engine.emit(Event{
+			Kind: EventClaimLost, At: timeOf(now), Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary,
+		})
 		return ErrClaimLost
 	}
 	j.Deadline = timeOf(deadline[0])
