@@ -39,6 +39,9 @@ func (w *world) open() {
 	} else if opened == nil {
 		opened = w.scenario.Store(w.shown, w.limits().Store())
 		w.disk.store = opened
+	} else if w.scenario.Reopen != nil {
+		opened = w.scenario.Reopen(opened)
+		w.disk.store = opened
 	}
 	w.truth.opened(opened)
 	if w.disk.left != nil && !invalid && !bytes.Equal(w.disk.left, w.truth.bytes()) {

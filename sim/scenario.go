@@ -48,6 +48,11 @@ type Scenario struct {
 	// restart=empty another is opened. The text of a scenario has no Store.
 	Store func(now func() store.Instant, limits store.Limits) store.Store
 
+	// Reopen has a restart open the store anew, from what the one before has kept:
+	// what every call left that was answered, but no lease of the scheduler (D6).
+	// It answers the new one. nil: the one before goes on, leases and all.
+	Reopen func(store.Store) store.Store
+
 	// Outcome is the recorded outcome, the text below the line "----". It is
 	// no part of what runs.
 	Outcome string
