@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tickonce/tickonce"
-	"github.com/tickonce/tickonce/store"
 )
 
 const namespace = "tickonce"
@@ -15,7 +14,7 @@ const namespace = "tickonce"
 // The values of labels, where they are not the names of queues and schedules.
 // What an event says beyond them is [other].
 var (
-	reasons    = texts(store.SkipPause, store.SkipMissed)
+	reasons    = texts(tickonce.SkippedByPause, tickonce.SkippedAsMissed)
 	executions = texts(tickonce.ExecutionOK, tickonce.ExecutionLost)
 	deliveries = append(texts(tickonce.Delivered, tickonce.DeliveryPermanent), lost)
 	changes    = texts(tickonce.EventScheduled, tickonce.EventResumed)

@@ -211,6 +211,41 @@ func TestX1ExecutionsAndDeliveriesAreCountedApart(t *testing.T) {
 	}
 }
 
+// What the policies of schedules do is counted: a breaker that opens, a job that
+// is fired by hand, and what was skipped over a job that runs.
+func TestPoliciesAreCounted(t *testing.T) {
+	m := newMetrics(t, metrics.Options{Schedules: []string{"report"}})
+	eng := newEngine(t, m)
+	_, err := eng.Schedule(t.Context(), "report", "@every 1m", "mail", nil, tickonce.ScheduleOptions{
+		Overlap: tickonce.OverlapSkip, Breaker: 1,
+	})
+	require.NoError(t, err)
+	_, err = eng.Trigger(t.Context(), "report")
+	require.NoError(t, err)
+	eng.pass(t, 0)
+	eng.pass(t, 2*time.Minute)
+	require.NoError(t, eng.claim(t, "mail").Fail(t.Context(), errors.New("no figures")))
+	requireMetrics(t, m, `
+# HELP tickonce_triggered_jobs_total Jobs of schedules that were fired by hand.
+# TYPE tickonce_triggered_jobs_total counter
+tickonce_triggered_jobs_total{queue="mail"} 1
+# HELP tickonce_schedule_skipped_boundaries_total Boundaries of a schedule that were dropped unfired, by reason.
+# TYPE tickonce_schedule_skipped_boundaries_total counter
+tickonce_schedule_skipped_boundaries_total{reason="cap",schedule="report"} 0
+tickonce_schedule_skipped_boundaries_total{reason="hours",schedule="report"} 0
+tickonce_schedule_skipped_boundaries_total{reason="missed",schedule="report"} 0
+tickonce_schedule_skipped_boundaries_total{reason="overlap",schedule="report"} 2
+tickonce_schedule_skipped_boundaries_total{reason="pause",schedule="report"} 0
+tickonce_schedule_skipped_boundaries_total{reason="policy",schedule="report"} 0
+# HELP tickonce_opened_breakers_total Schedules that were paused, since their jobs failed.
+# TYPE tickonce_opened_breakers_total counter
+tickonce_opened_breakers_total{queue="mail"} 1
+# HELP tickonce_schedule_opened_breakers_total Times that a schedule was paused, since its jobs failed.
+# TYPE tickonce_schedule_opened_breakers_total counter
+tickonce_schedule_opened_breakers_total{schedule="report"} 1
+`)
+}
+
 // An engine pays for being counted with time alone.
 func TestCountingAllocatesNothing(t *testing.T) {
 	m := newMetrics(t, metrics.Options{MaxQueues: 2, Schedules: []string{"report"}})
