@@ -15,6 +15,17 @@
 //
 // Without a worker, [Engine.Claim] hands out a job, and its methods settle it.
 //
+// What a run has to tell the outside it hands to [Job.Deliver]. That is written
+// with the end of the run, and delivered by a worker over the outbox, with
+// tries, deadlines and classes of failures of its own:
+//
+//	err = eng.Outbox("chat").Run(ctx, func(ctx context.Context, entry *tickonce.Job) error {
+//		return post(ctx, entry.Payload) // tickonce.Transient(err): try again
+//	}, tickonce.WorkerConfig{})
+//
+// How a run ended and what became of its deliveries are two facts (X1): a
+// failed delivery fails no run, and counts for no breaker.
+//
 // # What holds
 //
 // A boundary fires once: firing it and moving past it are one atomic, guarded
