@@ -63,7 +63,7 @@ func (s *script) call(eng *memengine.Engine, i int) (err error) {
 		_, err = eng.Claim(ctx, "q", "w")
 	case 3:
 		name := fmt.Sprint("s", i%3)
-		_, err = eng.Schedule(ctx, name, fmt.Sprintf("@every %ds", i+1), "q", nil, tickonce.ScheduleOptions{Breaker: -1}) // as files of version 1 have it
+		_, err = eng.Schedule(ctx, name, fmt.Sprintf("@every %ds", i+1), "q", nil, tickonce.ScheduleOptions{})
 	case 4:
 		_, err = eng.Lock(ctx, fmt.Sprint("l", i), "w", time.Hour)
 	}
