@@ -125,6 +125,9 @@ func (j *Job) check() error {
 }
 
 func (j *Job) settle(ctx context.Context, op string, end ending) error {
+	if j.Schedule != "" {
+		defer j.engine.queues.ended() // after an error, too: it may be done
+	}
 	if len(end.deliver) > 0 {
 		return j.settleWith(ctx, op, end)
 	}

@@ -178,24 +178,31 @@ func (e *Engine) claimRows(ctx context.Context, queue, worker string, rows []sto
 
 // claimOnce makes one claim, and tells of it.
 func (e *Engine) claimOnce(ctx context.Context, queue, worker string, rows []store.Job) (store.Claim, error) {
-	claim, err := e.store.Claim(ctx, queue, worker, rows)
+	claim, err := e.bury(ctx, queue, worker, rows)
 	if err != nil {
 		return store.Claim{}, err
 	}
-	e.buried(queue, claim)
 	for i := range rows[:claim.N] {
 		e.emit(Event{Kind: EventClaimed, At: timeOf(claim.Now), Queue: queue, Job: rows[i].ID, Count: int64(rows[i].Attempts)})
 	}
 	return claim, nil
 }
 
-func (e *Engine) buried(queue string, claim store.Claim) {
+// bury makes one claim, and tells of what it buried.
+func (e *Engine) bury(ctx context.Context, queue, worker string, rows []store.Job) (store.Claim, error) {
+	claim, err := e.store.Claim(ctx, queue, worker, rows)
+	if err != nil {
+		e.queues.ended() // it may be done
+		return claim, err
+	}
 	if claim.Buried > 0 {
+		e.queues.ended()
 		e.emit(Event{Kind: EventBuried, At: timeOf(claim.Now), Queue: queue, Count: int64(claim.Buried)})
 	}
 	for _, trip := range claim.Tripped {
 		e.emit(Event{Kind: EventBreakerOpened, At: timeOf(claim.Now), Schedule: trip.Schedule, Queue: queue, Count: int64(trip.Failures)})
 	}
+	return claim, nil
 }
 
 // Sweep moves every job of the queue that has expired, or whose claim lapsed
@@ -210,11 +217,10 @@ func (e *Engine) Sweep(ctx context.Context, queue string) (int, error) {
 
 func (e *Engine) sweep(ctx context.Context, queue string) (int, error) {
 	for total := 0; ; {
-		claim, err := e.store.Claim(ctx, queue, "sweep", nil)
+		claim, err := e.bury(ctx, queue, "sweep", nil)
 		if err != nil {
 			return total, &OpError{Op: "sweep", Queue: queue, Err: err}
 		}
-		e.buried(queue, claim)
 		if total += claim.Buried; claim.Buried < store.MaxBuried {
 			return total, nil
 		}
@@ -239,6 +245,7 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 		settles[i] = end.Settle
 	}
 	acked = make([]bool, len(jobs))
+	defer e.queues.ended() // after an error, too: it may be done
 	now, err := e.store.Settle(ctx, settles, acked)
 	if err != nil {
 		return nil, &OpError{Op: "ack", Err: err}
@@ -252,7 +259,7 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 // NextClaimAt returns the time from which the queue has a job to claim; it may
 // lie in the past. False: nothing is waiting. A worker that sleeps until then
 // is never parked past a claimable job, unless one is enqueued meanwhile
-// (QU10).
+// (QU10), or one that waits has its turn (X9; [QueueInfo.Waiting]).
 func (e *Engine) NextClaimAt(ctx context.Context, queue string) (time.Time, bool, error) {
 	if err := core.CheckName("queue", queue); err != nil {
 		return time.Time{}, false, err
@@ -287,13 +294,17 @@ type QueueInfo struct {
 	Purged    int64 // dead jobs that were removed
 
 	NextClaimAt time.Time // see [Engine.NextClaimAt]; zero: nothing is waiting
+
+	// Waiting counts jobs that wait for the end of another of their schedule
+	// (X9). They are pending, or claimed by a claim that may lapse.
+	Waiting int64
 }
 
 func queueInfoOf(q *store.Queue) QueueInfo {
 	return QueueInfo{
 		Name: q.Name, Pending: q.Pending, Claimed: q.Claimed, Dead: q.Dead, Enqueued: q.Enqueued,
 		Claims: q.Claims, Retried: q.Retried, Done: q.Done, Died: q.Died, Cancelled: q.Cancelled,
-		Requeued: q.Requeued, Purged: q.Purged, NextClaimAt: timeOf(q.NextClaimAt),
+		Requeued: q.Requeued, Purged: q.Purged, NextClaimAt: timeOf(q.NextClaimAt), Waiting: q.Waiting,
 	}
 }
 
@@ -446,6 +457,7 @@ func (e *Engine) Cancel(ctx context.Context, queue string, job JobID) (bool, err
 	if err := core.CheckName("queue", queue); err != nil {
 		return false, err
 	}
+	defer e.queues.ended() // after an error, too: it may be done
 	done, err := e.store.Commit(ctx, &store.Batch{Cancels: []store.JobRef{{Queue: queue, Job: job}}})
 	if err != nil {
 		return false, &OpError{Op: "cancel", Queue: queue, Err: err}

@@ -1,6 +1,7 @@
 package tickonce
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -47,8 +48,12 @@ func (s *signal) next() <-chan struct{} {
 // when the queue may have got a job to claim.
 type queueSignals struct {
 	workers atomic.Int64 // of all queues: without one there is nobody to wake
+	ends    atomic.Int64 // claims of schedules' jobs that this engine may have ended
+	await   atomic.Bool  // there are awaiting ones
 	mu      sync.Mutex
 	byName  map[string]*queueSignal
+
+	awaiting []*queueSignal // an end: their queues have jobs that wait to be alone (X9)
 }
 
 type queueSignal struct {
@@ -78,10 +83,10 @@ func (q *queueSignals) leave(queue string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.workers.Add(-1)
-	if s := q.byName[queue]; s.workers > 1 {
-		s.workers--
-	} else {
+	s := q.byName[queue]
+	if s.workers--; s.workers == 0 {
 		delete(q.byName, queue)
+		q.awaiting = slices.DeleteFunc(q.awaiting, func(other *queueSignal) bool { return other == s })
 	}
 }
 
@@ -94,6 +99,40 @@ func (q *queueSignals) raise(queue string) {
 	s := q.byName[queue]
 	q.mu.Unlock()
 	if s != nil {
+		s.raise()
+	}
+}
+
+// awaitEnd has the queue's workers woken at the next end of a claim, or now if
+// there were more than that many by now.
+func (q *queueSignals) awaitEnd(queue string, ends int64) {
+	q.mu.Lock()
+	if s := q.byName[queue]; !slices.Contains(q.awaiting, s) {
+		q.awaiting = append(q.awaiting, s)
+	}
+	q.await.Store(true)
+	q.mu.Unlock()
+	if q.ends.Load() != ends {
+		q.wakeAwaiting()
+	}
+}
+
+// ended tells that the claim of a schedule's job may have ended, so that
+// another one may have its turn, in whatever queue.
+func (q *queueSignals) ended() {
+	q.ends.Add(1)
+	if q.await.Load() {
+		q.wakeAwaiting()
+	}
+}
+
+func (q *queueSignals) wakeAwaiting() {
+	q.mu.Lock()
+	woken := q.awaiting
+	q.awaiting = nil
+	q.await.Store(false)
+	q.mu.Unlock()
+	for _, s := range woken {
 		s.raise()
 	}
 }

@@ -131,6 +131,9 @@ func (tx *Tx) commit() error {
 
 // wakeWorkers wakes those of the queues that get a job to claim.
 func (tx *Tx) wakeWorkers() {
+	if len(tx.batch.Settles)+len(tx.batch.Cancels) > 0 {
+		tx.engine.queues.ended()
+	}
 	for _, job := range tx.jobs {
 		tx.engine.queues.raise(job.queue)
 	}

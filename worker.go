@@ -366,6 +366,9 @@ func (w *Worker) settle(ctx context.Context) {
 			w.settling, w.settles, w.held = append(w.settling, r), append(w.settles, r.end.Settle), append(w.held, false)
 		}
 	}
+	if slices.ContainsFunc(w.settling, func(r *Run) bool { return r.Job.Schedule != "" }) {
+		defer w.engine.queues.ended() // after an error, too: it may be done
+	}
 	if delivers {
 		w.deliver(ctx)
 	} else {
@@ -520,6 +523,7 @@ func (w *Worker) timeout(j *Job) time.Duration {
 }
 
 func (w *Worker) ask(ctx context.Context) {
+	ends := w.engine.queues.ends.Load()
 	n, now, err := w.engine.store.Queues(ctx, w.queue, w.info[:])
 	if err != nil {
 		w.failed(PhaseAsk, err)
@@ -529,6 +533,9 @@ func (w *Worker) ask(ctx context.Context) {
 	due := store.None
 	if n > 0 && w.info[0].Name == w.queue {
 		due = w.info[0].NextClaimAt
+		if w.info[0].Waiting > 0 {
+			w.engine.queues.awaitEnd(w.queue, ends)
+		}
 	}
 	if due <= now {
 		w.next, w.asks = w.engine.now().Add(stallTime(w.barren).Milliseconds()), false

@@ -93,6 +93,8 @@
 //
 //	tickonce_queue_jobs{queue,state}  gauge  Pending Claimed Dead
 //		Jobs that the queue keeps, by state.
+//	tickonce_queue_waiting_jobs{queue}  gauge  Waiting
+//		Jobs that wait for the end of another job of their schedule.
 //	tickonce_queue_enqueued_jobs_total{queue}  counter  Enqueued
 //		Jobs ever put into the queue: enqueued, fired, requeued.
 //	tickonce_queue_claims_total{queue}  counter  Claims
@@ -125,7 +127,7 @@
 // # Labels
 //
 // No label grows without bound, whatever an engine is asked to do: there are at
-// most 29 series for each value of queue, 23 for each named schedule and 86
+// most 30 series for each value of queue, 23 for each named schedule and 86
 // besides.
 //
 //	queue     the queue's name; an outbox's begins with "__alkstore_outbox:"

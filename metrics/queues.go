@@ -18,7 +18,7 @@ type queues struct {
 	engine  atomic.Pointer[Engine]
 	turn    chan struct{} // taken by the one reading
 
-	jobs, enqueued, claims, retries, deaths, removed, nextClaim, dropped *prometheus.Desc
+	jobs, waiting, enqueued, claims, retries, deaths, removed, nextClaim, dropped *prometheus.Desc
 
 	reads *prometheus.CounterVec
 }
@@ -30,6 +30,7 @@ func newQueues(names *names, timeout time.Duration) *queues {
 	q := &queues{
 		names: names, timeout: timeout, turn: make(chan struct{}, 1),
 		jobs:      desc("jobs", "Jobs that the queue keeps, by state.", "queue", "state"),
+		waiting:   desc("waiting_jobs", "Jobs that wait for the end of another job of their schedule.", "queue"),
 		enqueued:  desc("enqueued_jobs_total", "Jobs ever put into the queue: enqueued, fired, requeued.", "queue"),
 		claims:    desc("claims_total", "Attempts ever handed out.", "queue"),
 		retries:   desc("retries_total", "Attempts that ended in another try.", "queue"),
@@ -50,7 +51,7 @@ func newQueues(names *names, timeout time.Duration) *queues {
 }
 
 func (q *queues) describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{q.jobs, q.enqueued, q.claims, q.retries, q.deaths, q.removed, q.nextClaim, q.dropped} {
+	for _, desc := range []*prometheus.Desc{q.jobs, q.waiting, q.enqueued, q.claims, q.retries, q.deaths, q.removed, q.nextClaim, q.dropped} {
 		descs <- desc
 	}
 	q.reads.Describe(descs)
@@ -76,6 +77,7 @@ func (q *queues) collect(metrics chan<- prometheus.Metric) {
 		send(q.jobs, prometheus.GaugeValue, info.Pending, label, "pending")
 		send(q.jobs, prometheus.GaugeValue, info.Claimed, label, "claimed")
 		send(q.jobs, prometheus.GaugeValue, info.Dead, label, "dead")
+		send(q.waiting, prometheus.GaugeValue, info.Waiting, label)
 		send(q.enqueued, prometheus.CounterValue, info.Enqueued, label)
 		send(q.claims, prometheus.CounterValue, info.Claims, label)
 		send(q.retries, prometheus.CounterValue, info.Retried, label)
@@ -139,6 +141,7 @@ func add(a, b tickonce.QueueInfo) tickonce.QueueInfo {
 	a.Pending += b.Pending
 	a.Claimed += b.Claimed
 	a.Dead += b.Dead
+	a.Waiting += b.Waiting
 	a.Enqueued += b.Enqueued
 	a.Claims += b.Claims
 	a.Retried += b.Retried
