@@ -114,7 +114,7 @@
 //
 // What comes from events is of this process, and begins at zero with it: the
 // sum over processes is the whole. At most one event tells of a thing, so what
-// the reply of a store that was lost had said is missing. The tickonce_queue
+// a lost reply of the store would have told is missing. The tickonce_queue
 // metrics are the store's own counters, which miss nothing and outlast the
 // process where the state does; processes that share a store show the same
 // figures, of which one takes the greatest:

@@ -284,7 +284,7 @@ tickonce_leading_runners %d
 	}
 }
 
-func TestUnregisteredTextsAreOther(t *testing.T) {
+func TestUnknownTextsAreOther(t *testing.T) {
 	m := newMetrics(t, metrics.Options{})
 	m.Observe(tickonce.Event{Kind: tickonce.EventSkipped, Reason: "a reason of a later version", Count: 3})
 	m.Observe(tickonce.Event{Kind: tickonce.EventSkipped, Reason: "another", Count: 4})
