@@ -107,9 +107,9 @@ func contractOf(text string, tests map[string][]string, fault func(string)) stri
 }
 
 var (
-	ruleIDs    = regexp.MustCompile(`^(?:(?:[A-Z]{1,2}\d+)+)`)
-	ruleID     = regexp.MustCompile(`[A-Z]{1,2}\d+`)
-	suiteNames = regexp.MustCompile(`^(?:[A-Z]{1,2}\d+ )+`)
+	ruleIDs    = regexp.MustCompile(`^(?:(?:[A-Z]{1,3}\d+)+)`)
+	ruleID     = regexp.MustCompile(`[A-Z]{1,3}\d+`)
+	suiteNames = regexp.MustCompile(`^(?:[A-Z]{1,3}\d+ )+`)
 )
 
 // testsByID finds the tests of all modules that carry ids in their names, the

@@ -316,7 +316,7 @@ func TestX2CommitsOfDeliveriesAreBounded(t *testing.T) {
 
 // Payloads are copied when they come from the user and when they are handed to
 // him, and nowhere between: all tries of an entry come from the same bytes.
-func TestX7PayloadsAreSharedBetweenTries(t *testing.T) {
+func TestX7F8PayloadsAreSharedBetweenTries(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
 		big := []byte(strings.Repeat("x", 1<<20))
 		claims := &claims{Store: r.store}
@@ -361,7 +361,7 @@ func (s *claims) Claim(ctx context.Context, queue, worker string, dst []store.Jo
 
 // The tries of a delivery, and what is told of them: exact waits, the class, and
 // nothing of the run, which has been a success from the beginning.
-func TestX1X7TriesOfADelivery(t *testing.T) {
+func TestX1X7F7TriesOfADelivery(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		errs  []error // of the tries

@@ -30,7 +30,7 @@ func onEachMailer(t *testing.T, c tickonce.WorkerConfig, test func(t *testing.T,
 }
 
 // A worker over an outbox settles entries of both kinds as RunOnce does.
-func TestX7O2WorkerOfAnOutbox(t *testing.T) {
+func TestX1X7O2F9WorkerOfAnOutbox(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
@@ -94,7 +94,7 @@ func TestX7O4TriesMeetTheirDeadline(t *testing.T) {
 }
 
 // Three tries that hang release all that they held, each at its deadline.
-func TestX7HungDeliveryReleasesEverything(t *testing.T) {
+func TestX7SBD6HungDeliveryReleasesEverything(t *testing.T) {
 	onEachMailer(t, tickonce.WorkerConfig{Concurrency: 3}, func(t *testing.T, h *hand) {
 		job := h.delivers("p")
 		h.take()

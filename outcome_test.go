@@ -178,7 +178,7 @@ func (e notNow) Timeout() bool { return bool(e) }
 
 // The class of a failed delivery is looked for along the whole chain, and the
 // first mark counts.
-func TestX6ClassesOfDeliveryFailures(t *testing.T) {
+func TestX6F4ClassesOfDeliveryFailures(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("send: %w", err) }
 	const transient, permanent = store.Pending, store.Dead
 	for _, c := range []struct {

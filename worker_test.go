@@ -285,7 +285,7 @@ func (m miserly) Claim(ctx context.Context, queue, worker string, _ []store.Job)
 	return m.Store.Claim(ctx, queue, worker, nil)
 }
 
-func TestW3RoundsThatFindNothingSlowDown(t *testing.T) {
+func TestW3SBD12RoundsThatFindNothingSlowDown(t *testing.T) {
 	r := newRig(t, tickonce.Config{Poll: -1})
 	r.enqueue("p", tickonce.EnqueueOptions{})
 	r.on(miserly{r.store})

@@ -223,7 +223,7 @@ func TestW7SettlementsOutliveTheStop(t *testing.T) {
 }
 
 // Whatever the worker has in hand, an outage costs few calls.
-func TestI9W7OutageCostsFewCalls(t *testing.T) {
+func TestI9W7F15OutageCostsFewCalls(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		busy func(h *hand)
