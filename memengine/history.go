@@ -86,11 +86,16 @@ func (h *history[E]) add(p *past[E], id store.EntryID, row *E) {
 	}
 }
 
-// drop forgets the oldest entry of a name, and notes from when on the present
-// incarnation is known wholly.
+// drop forgets the oldest entry of a name, and notes from when on its present
+// incarnation is known wholly, or up to when there were earlier ones.
 func (h *history[E]) drop(e *entry[E]) {
-	if id, last, _ := h.about(&e.row); last != store.None && id == e.of.id {
-		e.of.since = max(e.of.since, last.Add(1))
+	id, last, _ := h.about(&e.row)
+	switch p := e.of; {
+	case last == store.None:
+	case id == p.id:
+		p.since = max(p.since, last.Add(1))
+	default:
+		p.earlier = max(p.earlier, last.Add(1))
 	}
 	h.unlink(e)
 }

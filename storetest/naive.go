@@ -29,7 +29,6 @@ type table struct {
 	leases    []store.Lease
 	runs      history[store.Run]
 	skips     history[store.SkipRange]
-	earlier   []earlier
 
 	lastSchedule store.ScheduleID
 	lastJob      store.JobID

@@ -105,7 +105,8 @@ func (d *draft) put(p store.Put) store.Why {
 		d.after.lastSchedule++
 		row.ID, row.Rev = d.after.lastSchedule, 1
 		if old := d.before.schedule(row.Name); old != nil {
-			d.after.began(old)
+			d.after.runs.began(old)
+			d.after.skips.began(old)
 		}
 	}
 	for _, skip := range p.Skips {

@@ -27,9 +27,10 @@ type entry struct {
 
 // past is what is known of a name beside its entries.
 type past struct {
-	name   string
-	since  store.Instant // in the present incarnation
-	totals [store.HistoryTotals]int64
+	name    string
+	since   store.Instant // in the present incarnation
+	earlier store.Instant // of those that are no more
+	totals  [store.HistoryTotals]int64
 }
 
 func aboutRun(r *store.Run) entry {
@@ -48,7 +49,7 @@ func (h history[E]) clone() history[E] {
 func (h *history[E]) of(name string) *past {
 	match := func(p *past) bool { return p.name == name }
 	if find(h.names, match) == nil {
-		h.names = append(h.names, past{name: name, since: store.MinInstant})
+		h.names = append(h.names, past{name: name, since: store.MinInstant, earlier: store.MinInstant})
 	}
 	return find(h.names, match)
 }
@@ -94,11 +95,15 @@ func (h *history[E]) weight() (w int64) {
 }
 
 // drop forgets an entry, and notes from when on the present incarnation is
-// known wholly.
+// known wholly, or up to when there were earlier ones.
 func (h *history[E]) drop(t *table, i int) {
 	e := h.about(&h.entries[i])
-	if p := h.of(e.name); e.last != store.None && t.schedule(e.name).ID == e.scheduleID {
+	switch p := h.of(e.name); {
+	case e.last == store.None:
+	case t.schedule(e.name).ID == e.scheduleID:
 		p.since = max(p.since, e.last.Add(1))
+	default:
+		p.earlier = max(p.earlier, e.last.Add(1))
 	}
 	h.entries = slices.Delete(h.entries, i, i+1)
 }
@@ -110,13 +115,10 @@ func (h *history[E]) forget(name string) {
 }
 
 // read fills dst with the entries of the name before the id, newest first.
-func (h *history[E]) read(t *table, p store.Page, dst []E, now store.Instant) store.History {
+func (h *history[E]) read(p store.Page, dst []E, now store.Instant) store.History {
 	a := store.History{Now: now, Since: store.MinInstant, Earlier: store.MinInstant}
 	if past := find(h.names, func(e *past) bool { return e.name == p.Schedule }); past != nil {
-		a.Since, a.Totals = past.since, past.totals
-	}
-	if e := find(t.earlier, func(e *earlier) bool { return e.name == p.Schedule }); e != nil {
-		a.Earlier = e.than
+		a.Since, a.Earlier, a.Totals = past.since, past.earlier, past.totals
 	}
 	for i := len(h.entries) - 1; i >= 0 && a.N < len(dst); i-- {
 		e := h.about(&h.entries[i])
@@ -128,29 +130,16 @@ func (h *history[E]) read(t *table, p store.Page, dst []E, now store.Instant) st
 	return a
 }
 
-// earlier says before which instant a name had boundaries of incarnations that
-// are no more.
-type earlier struct {
-	name string
-	than store.Instant
-}
-
 // began notes that a new incarnation of the name has taken the place of old.
-func (t *table) began(old *store.Schedule) {
-	e := find(t.earlier, func(e *earlier) bool { return e.name == old.Name })
-	if e == nil {
-		t.earlier = append(t.earlier, earlier{old.Name, store.MinInstant})
-		e = &t.earlier[len(t.earlier)-1]
-	}
-	e.than = max(e.than, old.Cursor)
-	t.runs.of(old.Name).since, t.skips.of(old.Name).since = store.MinInstant, store.MinInstant
+func (h *history[E]) began(old *store.Schedule) {
+	p := h.of(old.Name)
+	p.since, p.earlier = store.MinInstant, max(p.earlier, old.Cursor)
 }
 
 // unscheduled forgets all of a name.
 func (t *table) unscheduled(name string) {
 	t.runs.forget(name)
 	t.skips.forget(name)
-	t.earlier = slices.DeleteFunc(t.earlier, func(e earlier) bool { return e.name == name })
 }
 
 // ran records the end of the run that the latest claim of j was (X11).
@@ -180,12 +169,12 @@ func (t *table) skipped(l *store.Limits, name string, id store.ScheduleID, skip 
 
 // Runs implements [store.Store].
 func (s *Naive) Runs(ctx context.Context, p store.Page, dst []store.Run) (a store.History, err error) {
-	err = s.step(ctx, func(now store.Instant, rows *table) { a = rows.runs.read(rows, p, dst, now) })
+	err = s.step(ctx, func(now store.Instant, rows *table) { a = rows.runs.read(p, dst, now) })
 	return a, err
 }
 
 // Skips implements [store.Store].
 func (s *Naive) Skips(ctx context.Context, p store.Page, dst []store.SkipRange) (a store.History, err error) {
-	err = s.step(ctx, func(now store.Instant, rows *table) { a = rows.skips.read(rows, p, dst, now) })
+	err = s.step(ctx, func(now store.Instant, rows *table) { a = rows.skips.read(p, dst, now) })
 	return a, err
 }

@@ -13,7 +13,7 @@ func (t *table) clone() table {
 	c.jobs = slices.Clone(t.jobs)
 	c.queues = slices.Clone(t.queues)
 	c.leases = slices.Clone(t.leases)
-	c.runs, c.skips, c.earlier = t.runs.clone(), t.skips.clone(), slices.Clone(t.earlier)
+	c.runs, c.skips = t.runs.clone(), t.skips.clone()
 	return c
 }
 
