@@ -219,10 +219,9 @@ func (s *Store) remember(c *changes) {
 	}
 }
 
-// incarnation answers the row with the id or, when that is no more, the one
-// that has the name now.
+// incarnation is named, for a name whose present incarnation mostly has the id.
 func (s *Store) incarnation(id store.ScheduleID, name string) *schedule {
-	if row := s.ids.find(int64(id)); row != nil {
+	if row := s.ids.find(int64(id)); row != nil && row.Name == name {
 		return row
 	}
 	return s.named(name)

@@ -89,6 +89,9 @@ func rowsDifference(ctx context.Context, subject store.Store, model *Naive) stri
 	if diff := firstDifference("schedule", got.Schedules, want.Schedules); diff != "" {
 		return diff
 	}
+	if diff := firstDifference("history", got.Histories, want.Histories); diff != "" {
+		return diff
+	}
 	if diff := firstDifference("job", got.Jobs, want.Jobs); diff != "" {
 		return diff
 	}

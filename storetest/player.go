@@ -58,7 +58,10 @@ func newPlayer(seed uint64) *player {
 	p := &player{dice: dice(seed), limits: store.Limits{}.WithDefaults()}
 	p.at = pick(&p.dice, start, start, start, 0, -500, store.MaxInstant-300, store.MinInstant+3000)
 	if p.percent(60) {
-		p.limits = store.Limits{QueueLength: int64(3 + p.below(5)), Schedules: int64(2 + p.below(2))}
+		p.limits = store.Limits{
+			QueueLength: int64(3 + p.below(5)), Schedules: int64(2 + p.below(2)),
+			Runs: int64(1 + p.below(3)), Skips: int64(1 + p.below(3)), History: int64(2 + p.below(5)),
+		}
 	}
 	p.model = NewNaive(p.now, p.limits)
 	return p

@@ -57,6 +57,9 @@ func (p *player) claim() call {
 func (p *player) settleOne() store.Settle {
 	j := p.claimed()
 	s := store.Settle{Job: j.ID, Attempt: j.Attempts, To: pick(&p.dice, store.Done, store.Pending, store.Pending, store.Dead)}
+	if p.percent(60) {
+		s.Ended = store.OK + store.Execution(p.below(int(store.Lost)))
+	}
 	if s.To != store.Done {
 		s.Error = p.one(fullText, "", "broke")
 	}
@@ -125,7 +128,7 @@ func (p *player) read() call {
 		Rows any
 	}
 	a := args{N: p.below(4)}
-	switch p.below(3) {
+	switch p.below(5) {
 	case 0:
 		a.From = p.name()
 		return call{"Schedules", a, func(ctx context.Context, s store.Store) any {
@@ -140,6 +143,20 @@ func (p *player) read() call {
 			n, now, err := s.Queues(ctx, a.From, dst)
 			return answered(answer{n, now, dst}, err)
 		}}
+	case 2:
+		page := p.page()
+		return call{"Runs", page, func(ctx context.Context, s store.Store) any {
+			dst := make([]store.Run, a.N)
+			h, err := s.Runs(ctx, page, dst)
+			return answered(answer{h.N, h.Now, []any{h, dst}}, err)
+		}}
+	case 3:
+		page := p.page()
+		return call{"Skips", page, func(ctx context.Context, s store.Store) any {
+			dst := make([]store.SkipRange, a.N)
+			h, err := s.Skips(ctx, page, dst)
+			return answered(answer{h.N, h.Now, []any{h, dst}}, err)
+		}}
 	default:
 		a.Filter = store.Filter{Queue: p.queue(), State: store.State(p.below(5)), From: p.job().ID}
 		return call{"Jobs", a, func(ctx context.Context, s store.Store) any {
@@ -148,6 +165,26 @@ func (p *player) read() call {
 			return answered(answer{n, now, dst}, err)
 		}}
 	}
+}
+
+func (p *player) page() store.Page {
+	return store.Page{Schedule: p.name(), Before: store.EntryID(p.below(9))}
+}
+
+// skip is a range of the incarnation, which often goes on where its newest one
+// ends.
+func (p *player) skip(id store.ScheduleID) store.Skip {
+	s := store.Skip{
+		Reason:  store.SkipPause + store.SkipReason(p.below(int(store.SkipBefore))),
+		EveryMS: pick[int64](&p.dice, 10, 10, 20), First: start, Count: int64(1 + p.below(4)),
+	}
+	for _, r := range p.model.rows.skips.entries {
+		if r.ScheduleID == id && p.percent(80) {
+			s.Reason, s.EveryMS, s.First = r.Reason, r.EveryMS, r.Last.Add(pick(&p.dice, r.EveryMS, r.EveryMS, r.EveryMS, 2*r.EveryMS, 0))
+		}
+	}
+	s.Last = s.First.Add((s.Count - 1) * s.EveryMS)
+	return s
 }
 
 func (p *player) advance() call {
@@ -177,6 +214,11 @@ func (p *player) advance() call {
 		}
 		for k := range m.Fires {
 			t.Fires = append(t.Fires, store.Fire{Move: int32(len(t.Moves)), Boundary: row.Cursor.Add(int64(k) * 10)})
+		}
+		for range p.below(3) {
+			skip := p.skip(row.ID)
+			skip.Move = int32(len(t.Moves))
+			t.Skips = append(t.Skips, skip)
 		}
 		t.Moves = append(t.Moves, m)
 	}
@@ -209,7 +251,16 @@ func (p *player) put() store.Put {
 	}
 	row.Breaker = uint8(p.below(3))
 	row.Failures = uint8(p.below(int(row.Breaker) + 1))
-	return store.Put{Guard: g, Row: row}
+	put := store.Put{Guard: g, Row: row}
+	if g.ID != 0 && p.percent(30) {
+		put.Skips = append(put.Skips, p.skip(g.ID))
+	}
+	if row.ID == 0 && p.percent(20) {
+		before := p.skip(0)
+		before.Reason = store.SkipBefore
+		put.Skips = append(put.Skips, before)
+	}
+	return put
 }
 
 func (p *player) insert() store.Insert {

@@ -13,6 +13,15 @@ type rows struct {
 	Schedules []store.Schedule
 	Queues    []store.Queue
 	Jobs      []store.Job // queue by queue
+	Histories []kept      // of the schedules
+}
+
+// kept is the history of a schedule.
+type kept struct {
+	Runs    []store.Run
+	Skips   []store.SkipRange
+	OfRuns  store.History // the answer, but for N and Now
+	OfSkips store.History
 }
 
 // page is how many rows one call reads.
@@ -34,6 +43,13 @@ func readRows(ctx context.Context, s store.Store) (all rows, err error) {
 	if err != nil {
 		return rows{}, err
 	}
+	for _, row := range all.Schedules {
+		k, err := readHistory(ctx, s, row.Name)
+		if err != nil {
+			return rows{}, err
+		}
+		all.Histories = append(all.Histories, k)
+	}
 	for _, q := range all.Queues {
 		jobs, err := readAll(func(from store.JobID, dst []store.Job) (next int, id store.JobID, err error) {
 			n, _, err := s.Jobs(ctx, store.Filter{Queue: q.Name, From: from}, dst)
@@ -48,6 +64,45 @@ func readRows(ctx context.Context, s store.Store) (all rows, err error) {
 		all.Jobs = append(all.Jobs, jobs...)
 	}
 	return all, nil
+}
+
+// readHistory pages through the history of a schedule.
+func readHistory(ctx context.Context, s store.Store, schedule string) (k kept, err error) {
+	k.Runs, k.OfRuns, err = readPast(func(before store.EntryID, dst []store.Run) (h store.History, last store.EntryID, err error) {
+		h, err = s.Runs(ctx, store.Page{Schedule: schedule, Before: before}, dst)
+		if h.N > 0 {
+			last = dst[h.N-1].ID
+		}
+		return h, last, err
+	})
+	if err != nil {
+		return kept{}, err
+	}
+	k.Skips, k.OfSkips, err = readPast(func(before store.EntryID, dst []store.SkipRange) (h store.History, last store.EntryID, err error) {
+		h, err = s.Skips(ctx, store.Page{Schedule: schedule, Before: before}, dst)
+		if h.N > 0 {
+			last = dst[h.N-1].ID
+		}
+		return h, last, err
+	})
+	return k, err
+}
+
+func readPast[E any](read func(before store.EntryID, dst []E) (store.History, store.EntryID, error)) (all []E, of store.History, err error) {
+	for before := store.EntryID(0); ; {
+		dst := make([]E, 3)
+		h, last, err := read(before, dst)
+		if err != nil {
+			return nil, of, err
+		}
+		all = append(all, dst[:h.N]...)
+		of = h
+		of.N, of.Now = 0, 0
+		if h.N < len(dst) {
+			return all, of, nil
+		}
+		before = last
+	}
 }
 
 // readAll reads page after page; read answers how many rows it read and from
