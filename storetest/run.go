@@ -30,6 +30,7 @@ func Run(t *testing.T, open Open) {
 		{"Insert", insertScenarios},
 		{"Policy", policyScenarios},
 		{"Ends", endScenarios},
+		{"History", historyScenarios},
 		{"Race", raceScenarios},
 	} {
 		t.Run(part.name, func(t *testing.T) {
