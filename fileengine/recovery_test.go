@@ -146,6 +146,25 @@ func TestD3AHoleInWhatWasNotSyncedIsTheTail(t *testing.T) {
 	}}, r.Dropped)
 }
 
+// Records behind a hole are no part of the log once it is filled, though it is by
+// one that is as long.
+func TestD3WhatWasDroppedDoesNotComeBack(t *testing.T) {
+	script := newScript(t, 10)
+	d, ends := written(t, script, Options{SyncEvery: -1})
+	log := append([]byte(nil), d.names[firstLog].data...)
+	clear(log[ends[4]:ends[5]])
+	again := newDisk(1)
+	again.names[firstLog] = &inode{data: log}
+	e, _, err := open(simulated{again}, script.config(), Options{})
+	require.NoError(t, err)
+	require.NoError(t, script.call(e.Engine, 4))
+	require.EqualValues(t, ends[5], e.journal.end)
+	require.NoError(t, e.Close())
+	e, _, err = open(simulated{again}, script.config(), Options{})
+	require.NoError(t, err)
+	require.Equal(t, 5, script.at(t, e.Engine))
+}
+
 // A payload may hold a log, even this one. Torn, it is still no record.
 func TestD3ALogInAPayloadIsNoRecord(t *testing.T) {
 	script := newScript(t, 5)
