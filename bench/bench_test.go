@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/memengine"
 )
 
 // TestMeasure runs every measurement once, at its smallest. That contestants
@@ -134,4 +136,31 @@ func benchmarkFire(b *testing.B, e *entrant, w *workload) {
 func TestMeasureRefusesBadUsage(t *testing.T) {
 	require.ErrorContains(t, measure([]string{"-n", "", "-peers", "", "-r", "0"}, nil), "-r: 0 is not a number from 1")
 	require.ErrorContains(t, measure([]string{"-n", "", "-peers", "", "10000"}, nil), `"10000" is not a flag`)
+}
+
+// A worker beside loops by hand that claim and ack as many at a time. The time
+// and the allocations are those of one job, without its enqueueing.
+func BenchmarkWorker(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		drain func(*memengine.Engine, int) (int, error)
+	}{{"steps", drainWorker}, {"by-hand", drainBy}} {
+		for _, n := range []int{1, claimBatch} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				e, err := newEngine(epoch, time.Minute)
+				require.NoError(b, err)
+				b.ReportAllocs()
+				for left := b.N; left > 0; {
+					some := min(left, queued)
+					b.StopTimer()
+					require.NoError(b, enqueueJobs(e.engine, some))
+					b.StartTimer()
+					done, err := c.drain(e.engine, n)
+					require.NoError(b, err)
+					require.Equal(b, some, done)
+					left -= some
+				}
+			})
+		}
+	}
 }

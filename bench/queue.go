@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -102,3 +103,31 @@ func drainBatches(e *memengine.Engine, n int) (int, error) {
 		}
 	}
 }
+
+// drainWorker empties the queue by the steps of a worker with so many slots,
+// and answers how many jobs there were. Its handler does nothing.
+func drainWorker(e *memengine.Engine, slots int) (int, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	w, err := e.NewWorker(queueName, tickonce.WorkerConfig{Concurrency: slots})
+	if err != nil {
+		return 0, err
+	}
+	for n := 0; ; {
+		_, report, err := w.Step(ctx)
+		if err != nil || report.Err != nil {
+			return n, errors.Join(err, report.Err)
+		}
+		if report.Phase == tickonce.PhaseAsk { // nothing is left
+			stop()
+			_, _, err = w.Step(ctx)
+			return n, err
+		}
+		for _, run := range report.Begun {
+			w.Ended(run, run.Call(doNothing))
+			n++
+		}
+	}
+}
+
+func doNothing(context.Context, *tickonce.Job) error { return nil }
