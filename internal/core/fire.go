@@ -73,14 +73,15 @@ func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool, min
 	if cursor > now {
 		return
 	}
+	p.EveryMS = interval
 	open, problem := isOpen(row.Rare, now, minutes)
 	switch {
 	case problem != "":
 		hold(move, row, now, problem)
 	case !open:
-		p.skip(0, store.SkipHours, cursor, next, store.Instant(interval))
+		p.skip(0, store.SkipHours, cursor, next)
 	default:
-		p.choose(row, cursor, next, interval, now)
+		p.choose(row, cursor, next, now)
 	}
 }
 
@@ -98,15 +99,15 @@ func isOpen(rare *store.Rare, now store.Instant, minutes Minutes) (open bool, pr
 }
 
 // skip makes the boundaries in [from, to) the plan's skip i, if there are any.
-func (p *FirePlan) skip(i int, reason store.SkipReason, from, to, every store.Instant) {
-	if from < to {
-		p.Skips[i] = store.Skip{Reason: reason, EveryMS: int64(every), First: from, Last: to - every, Count: int64((to - from) / every)}
+func (p *FirePlan) skip(i int, reason store.SkipReason, from, to store.Instant) {
+	if every := store.Instant(p.EveryMS); from < to {
+		p.Skips[i] = store.Skip{Reason: reason, EveryMS: p.EveryMS, First: from, Last: to - every, Count: int64((to - from) / every)}
 	}
 }
 
 // choose splits the boundaries in [first, end) into fired and skipped ones.
-func (p *FirePlan) choose(row *store.Schedule, first, end store.Instant, intervalMS int64, now store.Instant) {
-	every, policy := store.Instant(intervalMS), &row.CatchUp
+func (p *FirePlan) choose(row *store.Schedule, first, end, now store.Instant) {
+	every, policy := store.Instant(p.EveryMS), &row.CatchUp
 	if edge := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && first < edge {
 		inside := min(end, first+(edge-first+every-1)/every*every)
 		reason := store.SkipPolicy
@@ -114,18 +115,18 @@ func (p *FirePlan) choose(row *store.Schedule, first, end store.Instant, interva
 			reason = store.SkipMissed
 			p.finish()
 		}
-		p.skip(0, reason, first, inside, every)
+		p.skip(0, reason, first, inside)
 		first = inside
 	}
 	most, reason := surplus(row)
 	fires := min(int64((end-first)/every), most)
 	if policy.Newest {
-		p.skip(1, reason, first, end-store.Instant(fires)*every, every)
+		p.skip(1, reason, first, end-store.Instant(fires)*every)
 		first = end - store.Instant(fires)*every
 	} else {
-		p.skip(1, reason, first+store.Instant(fires)*every, end, every)
+		p.skip(1, reason, first+store.Instant(fires)*every, end)
 	}
-	p.First, p.EveryMS, p.Move.Fires = first, intervalMS, int32(fires)
+	p.First, p.Move.Fires = first, int32(fires)
 	if row.RunOnce && fires > 0 {
 		p.finish()
 	}

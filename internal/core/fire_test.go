@@ -245,6 +245,11 @@ var dueRows = rapid.Custom(func(t *rapid.T) (d struct {
 	}
 	d.row.Overlap = store.Overlap(rapid.Uint8Range(0, uint8(store.BufferOne)).Draw(t, "overlap"))
 	d.row.Live = store.Live{Pending: rapid.Int32Range(0, 1).Draw(t, "pending"), Claimed: rapid.Int32Range(0, 1).Draw(t, "claimed")}
+	d.row.RunOnce = rapid.Bool().Draw(t, "run-once")
+	if rapid.Bool().Draw(t, "hours") {
+		minutes := rapid.Uint16Range(0, 24*60-1)
+		d.row.Rare = &store.Rare{Hours: store.Hours{Start: minutes.Draw(t, "from"), End: minutes.Draw(t, "to"), Zone: "UTC"}}
+	}
 	return d
 })
 
@@ -266,6 +271,10 @@ func TestT12FiredAndSkippedAreThePassedBoundaries(t *testing.T) {
 		if d.row.Overlap != store.Allow {
 			require.LessOrEqual(t, p.Move.Fires, int32(1))
 			require.False(t, p.Move.Fires > 0 && d.row.Overlap.Blocked(d.row.Live), "X9")
+		}
+		if d.row.RunOnce {
+			require.LessOrEqual(t, p.Move.Fires, int32(1), "X8")
+			require.Equal(t, p.Move.Fires > 0 || p.Skips[0].Reason == store.SkipMissed, p.Move.Ends, "X8")
 		}
 
 		type run struct {
