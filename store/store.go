@@ -116,8 +116,11 @@ func (l Limits) WithDefaults() Limits {
 		limit     *int64
 		byDefault int64
 	}{
-		{&l.QueueLength, DefaultQueueLength}, {&l.Schedules, DefaultSchedules},
-		{&l.Runs, DefaultRuns}, {&l.Skips, DefaultSkips}, {&l.History, DefaultHistory},
+		{&l.QueueLength, DefaultQueueLength},
+		{&l.Schedules, DefaultSchedules},
+		{&l.Runs, DefaultRuns},
+		{&l.Skips, DefaultSkips},
+		{&l.History, DefaultHistory},
 	} {
 		if *d.limit == 0 {
 			*d.limit = d.byDefault

@@ -1,0 +1,198 @@
+package tickonce_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
+)
+
+func TestX9TriggerFiresAJobNow(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		before := r.schedule("s", "@every 10s", tickonce.ScheduleOptions{
+			Priority: 4, Expires: time.Hour, MaxAttempts: 7, Timeout: time.Minute, ActiveHours: hours("08:00", "09:00", ""),
+		})
+		r.take()
+		r.at(5 * time.Second)
+		id, err := r.Trigger(r.ctx, "s")
+		require.NoError(t, err)
+		require.Equal(t, []store.Job{{
+			ID: id, Queue: "q", Payload: []byte("s"), Schedule: "s", ScheduleID: r.row("s").ID, FireAt: store.None,
+			Stamps: store.Stamps{VisibilityMS: 300_000, MaxAttempts: 7, BaseBackoffMS: 60_000}, TimeoutMS: 60_000,
+			EnqueuedAt: instant(5 * time.Second), RunAt: instant(5 * time.Second), ExpiresAt: instant(time.Hour + 5*time.Second),
+			Priority: 4, State: store.Pending, Deadline: store.None, Since: store.None,
+		}}, r.jobs("q"))
+		require.Equal(t, []tickonce.Event{{
+			Kind: tickonce.EventTriggered, At: start.Add(5 * time.Second), Schedule: "s", Queue: "q", Job: id,
+		}}, r.take())
+		require.Equal(t, before, r.lookup("s"), "its grid goes on")
+	})
+}
+
+// One turn in all, whoever gives it: by hand, and then the grid.
+func TestX8SBD10ATriggeredRunOnceHasHadItsTurn(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{RunOnce: true})
+		_, err := r.Trigger(r.ctx, "s")
+		require.NoError(t, err)
+		require.Equal(t, tickonce.PausedByRunOnce, r.lookup("s").Paused)
+		require.EqualValues(t, 1, r.jobs("q")[0].Stamps.MaxAttempts)
+		require.Empty(t, r.tick(time.Hour).fires)
+		_, err = r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrPaused)
+		require.Len(t, r.jobs("q"), 1)
+	})
+}
+
+func TestX9SBD10TriggerKeepsTheOverlap(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		r.schedule("skip", "@every 10s", tickonce.ScheduleOptions{Overlap: tickonce.OverlapSkip})
+		r.schedule("buffer", "@every 10s", tickonce.ScheduleOptions{Overlap: tickonce.OverlapBufferOne})
+		for _, name := range []string{"skip", "buffer"} {
+			_, err := r.Trigger(r.ctx, name)
+			require.NoError(t, err)
+			_, err = r.Trigger(r.ctx, name)
+			require.ErrorIs(t, err, tickonce.ErrOverlap, "one is pending")
+		}
+		jobs, err := r.ClaimBatch(r.ctx, "q", "w", 9)
+		require.NoError(t, err)
+		require.Len(t, jobs, 2)
+		_, err = r.Trigger(r.ctx, "skip")
+		require.ErrorIs(t, err, tickonce.ErrOverlap, "one is claimed")
+		_, err = r.Trigger(r.ctx, "buffer")
+		require.NoError(t, err)
+		did := r.tick(10 * time.Second)
+		require.Empty(t, did.fires)
+		require.Equal(t, "overlap", did.skips("skip")[0].Reason)
+	})
+}
+
+func TestX4TriggerOfWhatIsNotActive(t *testing.T) {
+	onEachStore(t, tickonce.Config{Limits: tickonce.Limits{QueueLength: 1}}, func(t *testing.T, r *rig) {
+		_, err := r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrNotFound)
+		require.EqualError(t, err, `trigger: schedule "s": not found`)
+		_, err = r.Trigger(r.ctx, "__alkstore_s")
+		require.ErrorIs(t, err, tickonce.ErrReservedName)
+
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+		_, err = r.Pause(r.ctx, "s")
+		require.NoError(t, err)
+		_, err = r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrPaused)
+		r.tamper("s", func(row *store.Schedule) { row.Paused = store.PausedByBreaker })
+		_, err = r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrPaused)
+		_, err = r.Resume(r.ctx, "s", tickonce.ResumeOptions{})
+		require.NoError(t, err)
+
+		r.tamper("s", func(row *store.Schedule) { row.Queue = "__alkstore_outbox:mail" })
+		_, err = r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrInvalidOption, "no way into a reserved queue (N5)")
+		r.tamper("s", func(row *store.Schedule) { row.Queue = "q" })
+
+		_, err = r.Trigger(r.ctx, "s")
+		require.NoError(t, err)
+		before := r.contents()
+		_, err = r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrLimit)
+		require.Equal(t, before, r.contents())
+	})
+}
+
+// A tick between the read and the write of a trigger makes it read anew.
+func TestX9TriggerIsGuarded(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{Overlap: tickonce.OverlapSkip})
+		other := *r
+		other.Engine, other.runner = r.Engine, r.runner
+		w := r.wire()
+		r.at(10 * time.Second)
+		fired := 0
+		w.before = func(op faultstore.Op) {
+			if op.Method == faultstore.Commit && fired == 0 {
+				fired = len(other.untilRest().fires)
+			}
+		}
+		_, err := r.Trigger(r.ctx, "s")
+		require.ErrorIs(t, err, tickonce.ErrOverlap)
+		require.Equal(t, 1, fired)
+		require.Len(t, r.jobs("q"), 1)
+	})
+}
+
+func TestX9O7TriggerInATransaction(t *testing.T) {
+	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{Overlap: tickonce.OverlapSkip})
+		r.schedule("once", "@every 10s", tickonce.ScheduleOptions{RunOnce: true})
+		r.take()
+		var job *tickonce.TxJob
+		require.NoError(t, r.Tx(r.ctx, func(tx *tickonce.Tx) (err error) {
+			job, err = tx.Trigger("s")
+			require.NoError(t, err)
+			require.Zero(t, job.ID())
+			_, err = tx.Trigger("s")
+			require.ErrorIs(t, err, tickonce.ErrOverlap, "over what is staged")
+			_, err = tx.Trigger("once")
+			require.NoError(t, err)
+			_, err = tx.Trigger("once")
+			require.ErrorIs(t, err, tickonce.ErrPaused)
+			_, err = tx.Schedule("new", "@every 10s", "q", nil, tickonce.ScheduleOptions{})
+			require.NoError(t, err)
+			_, err = tx.Trigger("new")
+			require.ErrorIs(t, err, tickonce.ErrInvalidOption)
+			return nil
+		}))
+		jobs := r.jobs("q")
+		require.Len(t, jobs, 2)
+		require.Equal(t, jobs[0].ID, job.ID())
+		require.Equal(t, r.row("s").ID, jobs[0].ScheduleID)
+		require.True(t, jobs[0].Alone)
+		require.Equal(t, store.Live{Pending: 1}, r.row("s").Live)
+		require.Len(t, of(tickonce.EventTriggered, r.take()), 2)
+		require.Equal(t, tickonce.PausedByRunOnce, r.lookup("once").Paused)
+	})
+}
+
+// Resume inside a transaction passes its skip on to the write.
+func TestS7X12O7WhatATransactionPassesOverIsWritten(t *testing.T) {
+	r := newRig(t, tickonce.Config{})
+	r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+	_, err := r.Pause(r.ctx, "s")
+	require.NoError(t, err)
+	r.at(25 * time.Second)
+	puts := r.puts()
+	require.NoError(t, r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+		if _, err := tx.Resume("s", tickonce.ResumeOptions{}); err != nil {
+			return err
+		}
+		_, err := tx.Schedule("s", "@every 7s", "q", nil, tickonce.ScheduleOptions{Anchor: start})
+		return err
+	}))
+	require.Equal(t, []store.Skip{
+		{Reason: store.SkipPause, EveryMS: 10_000, First: instant(10 * time.Second), Last: instant(20 * time.Second), Count: 2},
+		{Reason: store.SkipBefore, EveryMS: 7000, First: instant(0), Last: instant(21 * time.Second), Count: 4},
+	}, (*puts)[0].Skips)
+}
+
+// puts begins another process, and keeps what it puts.
+func (r *rig) puts() *[]store.Put {
+	var puts []store.Put
+	r.on(putsOf{r.store, &puts})
+	return &puts
+}
+
+type putsOf struct {
+	store.Store
+	puts *[]store.Put
+}
+
+func (s putsOf) Commit(ctx context.Context, b *store.Batch) (store.Committed, error) {
+	*s.puts = append(*s.puts, b.Puts...)
+	return s.Store.Commit(ctx, b)
+}
