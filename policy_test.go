@@ -191,7 +191,7 @@ func TestX10Q5UnknownZoneIsQuarantined(t *testing.T) {
 
 // A store that is down at the edge of the hours costs a bounded number of
 // calls, and what is to be skipped is skipped when it is back.
-func TestX10F2AH4AnOutageAtTheEdgeOfTheHoursDoesNotSpin(t *testing.T) {
+func TestX10I9F2AnOutageAtTheEdgeOfTheHoursDoesNotSpin(t *testing.T) {
 	onEachStore(t, tickonce.Config{StandBy: true, Poll: -1}, func(t *testing.T, r *rig) {
 		w := r.wire()
 		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{ActiveHours: hours("08:00", "17:00", "")})

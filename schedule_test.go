@@ -311,7 +311,7 @@ func TestS7APauseOfTheBreakerIsNotTheUsers(t *testing.T) {
 
 // After each change with each of its store calls lost, on the way there or on
 // the way back, the row is wholly old or wholly new, and due iff active.
-func TestS8NoFailureLeavesAHalf(t *testing.T) {
+func TestS8F1F13F17F18NoFailureLeavesAHalf(t *testing.T) {
 	changes := map[string]func(e *tickonce.Engine) error{
 		"pause": func(e *tickonce.Engine) error {
 			_, err := e.Pause(context.Background(), "s")
@@ -382,7 +382,7 @@ func TestS8NoFailureLeavesAHalf(t *testing.T) {
 	}
 }
 
-func TestS9AFailedReRegistrationLeavesTheScheduleFiring(t *testing.T) {
+func TestS9F14AFailedReRegistrationLeavesTheScheduleFiring(t *testing.T) {
 	onEachStore(t, tickonce.Config{Limits: tickonce.Limits{Payload: 3}}, func(t *testing.T, r *rig) {
 		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
 		before := r.contents()
@@ -405,7 +405,7 @@ func TestS9AFailedReRegistrationLeavesTheScheduleFiring(t *testing.T) {
 	})
 }
 
-func TestS10C97ZeroIntervalsAreRefusedOnEveryPath(t *testing.T) {
+func TestS10C97F16ZeroIntervalsAreRefusedOnEveryPath(t *testing.T) {
 	r := newRig(t, tickonce.Config{})
 	for _, spec := range []string{"@every 0s", "@every -1s", "@every 00m", ""} {
 		_, err := tickonce.ParseSpec(spec)
