@@ -72,8 +72,9 @@ func TestX11C87ME1ME3F9F11AnEntryOfTheHistory(t *testing.T) {
 	})
 }
 
-// Newest first, page by page, and stable where many end at one instant (ME7).
-func TestX11ME7TheHistoryIsPaged(t *testing.T) {
+// Newest first, page by page, and stable where many end at one instant (ME7);
+// the counters are of the same runs, dropped or not (SBD11).
+func TestX11ME7SBD11TheHistoryIsPaged(t *testing.T) {
 	onEachStore(t, tickonce.Config{Limits: tickonce.Limits{Runs: 150}}, func(t *testing.T, r *rig) {
 		r.schedule("s", "@every 1s", tickonce.ScheduleOptions{})
 		for range 3 {
@@ -94,7 +95,7 @@ func TestX11ME7TheHistoryIsPaged(t *testing.T) {
 			break
 		}
 		totals := r.totals("s")
-		require.Equal(t, int64(180), totals.Runs(tickonce.ExecutionOK), "and what was dropped is counted (ME6, SB-D11)")
+		require.Equal(t, int64(180), totals.Runs(tickonce.ExecutionOK), "and what was dropped is counted")
 		require.Empty(t, r.history("another"))
 	})
 }
@@ -230,7 +231,7 @@ func TestX12WhatBecomesOfABoundary(t *testing.T) {
 }
 
 // A history write is part of the settle, and its loss is no other thing than
-// that of the settle; a removal between drops the entry (F3, SB-D15).
+// that of the settle; a removal between drops the entry (F3, SBD15).
 func TestX11F3SBD15ARunAfterARemovalIsDropped(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
 		r.schedule("s", "@every 1s", tickonce.ScheduleOptions{})
