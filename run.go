@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/tickonce/tickonce/store"
@@ -22,8 +23,13 @@ import (
 type Run struct {
 	Job *Job
 
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	begun context.Context // of the step that claimed the job
+
+	mu     sync.Mutex
+	ctx    context.Context // nil until somebody asks for it
+	cancel context.CancelCauseFunc
+	cause  error // of its end; nil before
+
 	state   runState
 	timeout time.Duration // or 0
 	end     ending        // of an ended or overdue run
@@ -42,23 +48,50 @@ const (
 	runLoose                   // its handler runs, for nobody
 )
 
-func newRun(ctx context.Context, job *Job) *Run {
-	r := &Run{Job: job, timeoutAt: store.None}
-	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	return r
-}
-
 // Context is the handler's. It carries the values of the context of the step
 // that claimed the job, and ends by the worker's word alone: with the cause
 // [ErrClaimLost] when the claim is lost, [context.DeadlineExceeded] at
-// [WorkerConfig.Timeout], or that of the worker's stop.
-func (r *Run) Context() context.Context { return r.ctx }
+// [WorkerConfig.Timeout], or that of the worker's stop. It is safe for concurrent
+// use.
+func (r *Run) Context() context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx == nil {
+		r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(r.begun))
+		if r.cause != nil {
+			r.cancel(r.cause)
+		}
+	}
+	return r.ctx
+}
+
+// Cause is why the context has ended, and nil before that, for a host that does
+// without contexts. After [Worker.Ended] it is [context.Canceled] if it was nil. It
+// is safe for concurrent use.
+func (r *Run) Cause() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cause
+}
+
+// finish ends the context, the first time.
+func (r *Run) finish(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cause != nil {
+		return
+	}
+	r.cause = cause
+	if r.cancel != nil {
+		r.cancel(cause)
+	}
+}
 
 // Call calls the handler and returns what [Worker.Ended] is to be told: a panic
 // is an error with its text and the place where it arose. Only a handler that
 // calls runtime.Goexit keeps Call from returning.
 func (r *Run) Call(handle Handler) error {
-	err := contained(r.ctx, r.Job, handle)
+	err := contained(r.Context(), r.Job, handle)
 	if p, ok := err.(*panicError); ok && p.place != "" {
 		p.text += ", at " + p.place
 	}

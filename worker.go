@@ -274,13 +274,13 @@ func (w *Worker) pass(ctx context.Context) {
 		if r.state == runWorking && r.timeoutAt <= now {
 			r.state, r.end = runOverdue, r.Job.outcome(&timeoutError{r.timeout}, false)
 			r.Job.end()
-			r.cancel(context.DeadlineExceeded)
+			r.finish(context.DeadlineExceeded)
 		}
 	}
 	if w.stopping && !w.cut && w.cutAt <= now {
 		w.cut = true
 		for _, r := range w.runs {
-			r.cancel(w.cause)
+			r.finish(w.cause)
 		}
 	}
 	switch {
@@ -347,7 +347,7 @@ func (w *Worker) Ended(r *Run, err error) {
 	case runEnded:
 		panic("tickonce: a run of a worker ended twice")
 	}
-	r.cancel(nil)
+	r.finish(context.Canceled)
 }
 
 func (w *Worker) drop(r *Run) {
@@ -470,7 +470,7 @@ func (w *Worker) extend(ctx context.Context) {
 // lost deals with a run whose claim is not the live one any more.
 func (w *Worker) lost(r *Run, at time.Time) {
 	r.state = runLoose
-	r.cancel(ErrClaimLost)
+	r.finish(ErrClaimLost)
 	w.engine.emit(Event{Kind: EventClaimLost, At: at, Queue: w.queue, Job: r.Job.ID, Schedule: r.Job.Schedule, Boundary: r.Job.Boundary})
 }
 
@@ -489,7 +489,7 @@ func (w *Worker) claim(ctx, call context.Context) {
 		w.barren = 0
 	}
 	for i := range w.rows[:claim.N] {
-		r := newRun(ctx, w.engine.jobOf(&w.rows[i]))
+		r := &Run{Job: w.engine.jobOf(&w.rows[i]), begun: ctx, timeoutAt: store.None}
 		r.claimedAt(asked)
 		if r.timeout = w.timeout(r.Job); r.timeout > 0 {
 			r.timeoutAt = asked.Add(r.timeout.Milliseconds())

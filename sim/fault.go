@@ -321,9 +321,9 @@ func (w *world) turn(fault int, ms, ppm int64) {
 			n.disturbed(turned)
 		}
 		if n.clock == clock && n.runner != nil {
-			n.turned = n.turned || n.midTick || n.stepping
-			if !n.stepping {
-				n.stepAt(min(n.wakes, w.noticed()))
+			n.loop.turned = n.loop.turned || n.midTick || n.loop.stepping
+			if !n.loop.stepping {
+				n.loop.stepAt(min(n.loop.wakes, w.noticed()))
 			}
 		}
 		for _, worker := range n.workers {

@@ -30,11 +30,8 @@ type node struct {
 	workers    []*worker
 	working    *worker // whose step it is; nil: the process's own, or its runner's
 
-	runner      *tickonce.Runner // nil unless the schedules are run
-	runnerEpoch int64
-	wakes       store.Instant // when the runner is stepped next
-	stepping    bool          // it is being stepped
-	turned      bool          // its clock was, between a look and the write that rests on it
+	runner *tickonce.Runner // nil unless the schedules are run
+	loop   loop             // its
 
 	// What the process knows from the answers that it got.
 	reply       faultstore.Verdict // what becomes of the call under way
@@ -68,6 +65,7 @@ func newNode(w *world, index int) *node {
 	if w.scenario.Engine.Runners > 1 {
 		n.clock = &timeline{{from: w.start}}
 	}
+	n.loop = loop{node: n, steps: event{kind: runnerSteps, node: int32(index)}}
 	for _, q := range w.truth.queues {
 		for range q.perProcess {
 			worker := &worker{
@@ -108,7 +106,7 @@ func (n *node) start() {
 		return
 	}
 	n.runner = n.engine.NewRunner()
-	n.stepAt(n.w.now)
+	n.loop.stepAt(n.w.now)
 	for _, worker := range n.workers {
 		worker.goOn(claims, n.w.now)
 	}
@@ -235,26 +233,20 @@ func (n *node) stop(goodOrder bool) {
 		reason = "down"
 	}
 	n.disturbed(n.w.tell(Event{Kind: EventProcessStopped, Cause: n.w.causes.fault, Process: n.number(), Reason: reason}))
-	n.up, n.runner, n.stepping = false, nil, false
+	n.up, n.runner, n.loop.stepping = false, nil, false
 	n.leads, n.renewed, n.midTick = false, false, false
 	n.epoch++
-	n.runnerEpoch++
+	n.loop.epoch++
 	for _, worker := range n.workers {
 		worker.cutOff()
 	}
 }
 
-func (n *node) stepAt(t store.Instant) {
-	n.runnerEpoch++
-	n.wakes = t
-	n.w.at(t, event{kind: runnerSteps, node: int32(n.index), epoch: n.runnerEpoch})
-}
-
 // step steps the runner and sleeps until it wants to be called again.
 func (n *node) step() {
-	n.held, n.stepping = false, true
+	n.held, n.loop.stepping = false, true
 	next, report, err := n.runner.Step(ctx)
-	n.stepping = false
+	n.loop.stepping = false
 	n.w.digest.Int(tagRunner, int64(n.index))
 	wakes := store.Instant(next.UnixMilli())
 	rests := wakes > n.clock.at(n.w.now)
@@ -277,33 +269,7 @@ func (n *node) step() {
 		n.ended(err)
 		return
 	}
-	n.sleep(wakes, report.Phase != "")
-}
-
-// sleep steps the runner again when the process's clock shows the instant, as
-// the loop of [tickonce.Engine.RunSchedules] does: it sleeps in slices by a timer
-// that a wrong clock does not move, and one millisecond at least if no call was
-// made. While the clock runs at the true pace, the steps between make no
-// difference, but for the first after a turn that the reading which it sleeps by
-// has missed; nor do those while it stands still, of which there is one for each
-// slice here, however near the instant is.
-func (n *node) sleep(until store.Instant, called bool) {
-	if n.clock.last().drift == 0 {
-		wakes := n.clock.when(n.w.now, until)
-		if n.turned {
-			wakes, n.turned = min(wakes, n.w.now.Add(sliceMS)), false
-		}
-		n.stepAt(wakes)
-		return
-	}
-	slice := min(int64(until-n.clock.at(n.w.now)), sliceMS)
-	switch {
-	case slice > 0 && n.clock.last().pace() == 0:
-		slice = sliceMS
-	case !called:
-		slice = max(slice, 1)
-	}
-	n.stepAt(n.w.now.Add(max(slice, 0)))
+	n.loop.sleep(wakes, report.Phase != "")
 }
 
 // ended checks why a runner ended by itself (invariant 8).

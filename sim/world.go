@@ -286,7 +286,7 @@ func (w *world) step(n *node, e event) {
 			w.checkEvents()
 		}
 	case runnerSteps:
-		if n.runnerEpoch == e.epoch {
+		if n.loop.epoch == e.epoch {
 			n.step()
 			w.checkEvents()
 			w.strike(n)
