@@ -26,14 +26,14 @@ func (w *world) sendLater(of *worker) bool {
 	for _, i := range w.ackFaults {
 		f := &w.scenario.Faults[i]
 		duplicate, lost := f.Kind == FaultDuplicateAck, f.Kind == FaultLostAck
-		if late && !duplicate || !f.concerns(of.job, of.queue) || f.Chance != 0 && !w.draws.ackFault.happens(f.Chance) {
+		if late && !duplicate || !f.concerns(of.has.job, of.queue) || f.Chance != 0 && !w.draws.ackFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++
-		w.meets(of.job, i+1)
+		w.meets(of.has.job, i+1)
 		if !lost {
 			w.send(
-				sentAck{worker: of, life: of.node.lives, job: of.job, ends: of.ends, reason: of.reason, duplicate: duplicate, fault: i + 1},
+				sentAck{worker: of, life: of.node.lives, job: of.has.job, ends: of.has.ends, reason: of.has.reason, duplicate: duplicate, fault: i + 1},
 				w.draws.ackLater.within(f.Takes).Milliseconds())
 		}
 		late = late || !duplicate

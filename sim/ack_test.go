@@ -18,15 +18,27 @@ func TestClaimsEnd(t *testing.T) {
 	}{
 		{
 			name: "C89 a panic at every attempt ends in death, and the worker lives on", schedule: "handler=panic:100%:1s",
+			want: QueueResult{Dead: 1, Claims: 3, Retried: 2, DeadReasons: map[string]int64{"failed": 1}}, marks: []string{"handler-panicked", "dead-letter"},
+		},
+		{
+			name: "C89 a panic by hand leaves the claim to lapse", schedule: "handler=panic:100%:1s heartbeat=1h",
 			want: QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"lapsed": 1}}, marks: []string{"handler-panicked", "claim-reclaimed", "dead-letter"},
 		},
 		{
 			name: "C89 a panic once costs one attempt", schedule: "handler=ok:1s", fault: "handler panicking", effect: 1,
-			want: QueueResult{Done: 1, Claims: 2}, marks: []string{"handler-panicked", "claim-reclaimed"},
+			want: QueueResult{Done: 1, Claims: 2, Retried: 1}, marks: []string{"handler-panicked"},
 		},
 		{
-			name: "a panic weighs more than a failure", schedule: "handler=fail", fault: "handler panicking schedule=a", effect: 1,
-			want: QueueResult{Dead: 1, Claims: 3, Retried: 1, DeadReasons: map[string]int64{"failed": 1}}, marks: []string{"handler-panicked"},
+			name: "a panic weighs more than a failure", schedule: "handler=fail", fault: "handler panicking schedule=a", effect: 2,
+			want: QueueResult{Dead: 1, Claims: 3, Retried: 2, DeadReasons: map[string]int64{"failed": 1}}, marks: []string{"handler-panicked"},
+		},
+		{
+			name: "W4 a worker keeps the claim of a handler that is slow", schedule: "handler=slow",
+			want: QueueResult{Done: 1, Claims: 1},
+		},
+		{
+			name: "W4 and that of one that hangs", schedule: "handler=ok:1s", fault: "handler hanging", effect: 1,
+			want: QueueResult{Done: 1, Claims: 1},
 		},
 		{
 			name: "QU3 an ack that is late by the whole visibility holds", schedule: "handler=ok:4s", fault: "queue late-ack takes=6s", effect: 1,
@@ -65,12 +77,12 @@ func TestClaimsEnd(t *testing.T) {
 		},
 		{
 			// Its last claim lapses after 50 s, and its worker comes back after 60 s.
-			name: "QU9 a job that is out of attempts and has expired died of its expiry", schedule: "handler=slow expires=55s",
+			name: "QU9 a job that is out of attempts and has expired died of its expiry", schedule: "handler=slow heartbeat=1h expires=55s",
 			want:  QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"expired": 1}},
 			marks: []string{"ack-refused", "claim-reclaimed", "job-expired"},
 		},
 		{
-			name: "QU5 a millisecond before it has expired, it died of its last claim", schedule: "handler=slow expires=60001ms",
+			name: "QU5 a millisecond before it has expired, it died of its last claim", schedule: "handler=slow heartbeat=1h expires=60001ms",
 			want:  QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"lapsed": 1}},
 			marks: []string{"ack-refused", "claim-reclaimed", "last-claim-lapsed"},
 		},

@@ -51,6 +51,7 @@ const (
 	anAuditedQueue
 	anAuditedJob
 	aScheduleLeft
+	aRest
 
 	occasions = iota
 )
@@ -97,6 +98,7 @@ var checkedAt = [occasions][]invariant{
 	anAuditedQueue:    {conservation, oneState},
 	anAuditedJob:      {oneState},
 	aScheduleLeft:     {liveness},
+	aRest:             {keepsClaims, timesOut, stops},
 }
 
 // checks lists all invariants with the number of their checks.

@@ -195,7 +195,7 @@ func TestDeadJobsHaveAReason(t *testing.T) {
 	r, err := Run(*parsed(t, `simulate v1
 run 1h
 schedule fails  every=30m queue=fails  handler=fail attempts=2 backoff=1s
-schedule lapses every=30m queue=lapses handler=slow attempts=2 visibility=1m backoff=1s
+schedule lapses every=30m queue=lapses handler=slow heartbeat=1h attempts=2 visibility=1m backoff=1s
 schedule waits  every=10m queue=waits  handler=ok:30m expires=5m visibility=1h
 `))
 	require.NoError(t, err)

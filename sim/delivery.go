@@ -23,7 +23,7 @@ type did struct {
 // asked for again: the entry is delivered again when its claim has lapsed.
 func (w *worker) runOnce() {
 	world := w.node.w
-	w.did = did{}
+	w.has.did = did{}
 	had, err := w.node.engine.Outbox(w.queue.name).RunOnce(ctx, w.name, w.deliver)
 	if f := world.flying; f.ended { // and it has gone on all the same
 		f.abandon()
@@ -47,35 +47,35 @@ func (w *worker) deliver(_ context.Context, job *tickonce.Job) error {
 	world := w.node.w
 	f := world.flying
 	w.take(job)
-	w.state, w.did.handed = works, true
+	w.state, w.has.did.handed = works, true
 	for {
-		if f.wait(delivery, min(w.endsAt, w.beatAt)); f.cutOff() {
+		if f.wait(delivery, min(w.has.endsAt, w.beatAt)); f.cutOff() {
 			f.abandon()
 		}
-		if world.now >= w.endsAt {
+		if world.now >= w.has.endsAt {
 			break
 		}
-		w.did.beats = true
-		err := w.heartbeat()
-		w.did.beats = false
+		w.has.did.beats = true
+		err := w.has.heartbeat()
+		w.has.did.beats = false
 		if errors.Is(err, tickonce.ErrClaimLost) {
-			w.tell(EventHandlerCut, "claim-lost")
+			w.has.tell(EventHandlerCut, "claim-lost")
 			world.intent = intent{ends: fails, reason: errGivenUp}
 			return errGivenUp
 		}
 		w.beatLater()
 	}
-	w.tell(EventHandlerEnded, w.ends.String())
-	if w.ends == succeeds || w.did.accepted {
+	w.has.tell(EventHandlerEnded, w.has.ends.String())
+	if w.has.ends == succeeds || w.has.did.accepted {
 		world.truth.deliver(w.queue, store.JobID(job.ID))
 	}
-	switch w.ends {
+	switch w.has.ends {
 	case panics:
-		world.intent = intent{ends: fails, reason: "panic: " + w.reason}
-		panic(string(w.reason))
+		world.intent = intent{ends: fails, reason: "panic: " + w.has.reason}
+		panic(string(w.has.reason))
 	case fails:
-		world.intent = intent{ends: fails, reason: w.reason}
-		return w.reason
+		world.intent = intent{ends: fails, reason: w.has.reason}
+		return w.has.reason
 	default:
 		world.intent = intent{ends: succeeds}
 		return nil
@@ -86,7 +86,7 @@ const errGivenUp handlerError = "the claim was lost"
 
 // checkCall checks what the call of an outbox has done, and answered (O1, O2, O5).
 func (w *worker) checkCall(had bool, err error) {
-	world, d := w.node.w, &w.did
+	world, d := w.node.w, &w.has.did
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	world.checked[aDelivery]++
 	var right bool
@@ -99,7 +99,7 @@ func (w *worker) checkCall(had bool, err error) {
 	default:
 		right = d.settles == 1 && d.held != lost
 		world.coverage.sometimes(lateDeliveryRefused, lost)
-		world.coverage.sometimes(deliveryPanicked, !lost && w.ends == panics)
+		world.coverage.sometimes(deliveryPanicked, !lost && w.has.ends == panics)
 	}
 	if !right {
 		answer := "no error"
@@ -114,14 +114,14 @@ func (w *worker) checkCall(had bool, err error) {
 // settles notes a settlement by the outbox's call under way.
 func (n *node) settles(held bool) {
 	if w := n.worksOn(); w != nil && w.queue.outbox != nil && !n.w.orphaned() {
-		w.did.settles++
-		w.did.held = held
+		w.has.did.settles++
+		w.has.did.held = held
 	}
 }
 
 // extends checks that it is a delivery that extends the claim of an entry (O4).
 func (n *node) extends() {
-	if w := n.worksOn(); w != nil && w.queue.outbox != nil && !w.did.beats && !n.w.orphaned() {
+	if w := n.worksOn(); w != nil && w.queue.outbox != nil && !w.has.did.beats && !n.w.orphaned() {
 		n.w.fail(oneDelivery, "", fmt.Sprintf("outbox %q extended the claim of an entry by itself", w.queue.name))
 	}
 }

@@ -119,7 +119,7 @@
 //
 // The lines of what runs:
 //
-//	queue     NAME workers=N
+//	queue     NAME workers=N concurrency=N timeout=D
 //	outbox    NAME workers=N deliver=H attempts=N heartbeat=D
 //	schedule  NAME every=SPEC queue=NAME catch-up=all|latest|grace|none
 //	          anchor=T handler=H priority=N expires=D visibility=D attempts=N
@@ -127,8 +127,22 @@
 //
 // where every=5m stands for the spec "@every 5m", and H is ok, ok:D, ok:D..D,
 // fail, fail:P, fail:P:D..D, panic, panic:P, panic:P:D..D or slow, which takes
-// twice the claim's visibility. When a handler panics, its worker goes on and
-// nobody settles the claim.
+// twice the claim's visibility.
+//
+// The jobs of a queue are worked by the engine's own workers, which renew the claims
+// of what they have in hand, up to concurrency= jobs each, and end the contexts of
+// handlers whose claim is lost, whose timeout= is over, or whose process stops;
+// handlers then return at once, unless they hang. A process that is down by its
+// runner= lets handlers run for 10 s first; whatever else ends a process cuts them off.
+// Workers poll every second where others may put jobs into their queue: other
+// processes, or an overload.
+//
+// Some queues are worked by hand instead, each worker one job after the other, by a
+// program that calls Claim, Ack, Retry and Heartbeat: those of a schedule with
+// heartbeat=, which says how often the program extends a claim, and those that a
+// late-ack, duplicate-ack or lost-ack of the scenario concerns, for the whole run.
+// When a handler panics there, its worker goes on and nobody settles the claim. Such
+// workers have no concurrency= and no timeout=. Outboxes are worked by RunOnce.
 //
 // An outbox has entries, which its workers deliver, as deliver= says. A handler of a
 // schedule with outbox= that succeeds puts an entry there, in one transaction with
@@ -200,7 +214,7 @@
 //	laptop       in the last 10 s of each hour
 //	low-power    every 10 s
 //
-// A handler that is hanging does not return, or beat, before the fault is over. One
+// A handler that is hanging does not return, or beat by hand, before the fault is over. One
 // that is poisoned fails for some jobs, drawn by p= for each job, as often as these
 // are tried; one that is spawning puts jobs of no schedule into its queue, or into=
 // another one or an outbox, before its ack, or with tx=yes in one transaction with
@@ -223,8 +237,8 @@
 //
 // Without runner=, a fault of a clock is one of the store's, by which everything is
 // decided; a process sleeps by its own, which a single process shares with the
-// store. A clock that drifted or stood keeps the difference. Workers sleep by the
-// store's clock.
+// store. A clock that drifted or stood keeps the difference. Workers by hand sleep by
+// the store's clock.
 //
 // The store's faults are of the calls of one process or all, and of all kinds or
 // of one: an OP is acquire, renew, release, due, advance, claim, settle, extend,
@@ -338,8 +352,8 @@
 //	claim-reclaimed           a lapsed claim was handed out again
 //	ack-refused               a late worker's ack was refused
 //	duplicate-ack-refused     a second ack was refused, and nothing changed
-//	heartbeat-refused         a handler's heartbeat was refused because its claim was lost
-//	handler-panicked          a handler panicked, and nobody settled its claim
+//	heartbeat-refused         a heartbeat was refused because its claim was lost
+//	handler-panicked          a handler panicked
 //	dead-letter               a job died
 //	job-expired               a job died because it had expired
 //	last-claim-lapsed         a job died because the claim of its last attempt lapsed

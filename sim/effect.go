@@ -254,8 +254,11 @@ func (e *Effect) Text() string {
 	case EventTampered:
 		return e.times("its row is changed behind the engine's back")
 	case EventHandlerCut:
-		if e.Reason == "stop" {
+		switch e.Reason {
+		case "stop":
 			return counted(e.Count, "job is", "jobs are") + " cut off in the middle"
+		case "timeout":
+			return counted(e.Count, "job is", "jobs are") + " given up, taking too long"
 		}
 		return counted(e.Count, "job is", "jobs are") + " given up, the claim was lost"
 	case EventJobRetried:

@@ -163,8 +163,9 @@ const (
 	// Job, Attempt; Reason: ok, fail, panic; Fault: that it met, if it met one.
 	EventHandlerEnded
 
-	// EventHandlerCut: a handler was cut off with its process, or gave up since its
-	// claim was lost. Fields as of EventHandlerEnded; Reason: stop, claim-lost.
+	// EventHandlerCut: a handler was cut off with its process, or gave up since that
+	// stops, its time was over, or its claim was lost. Fields as of EventHandlerEnded;
+	// Reason: stop, timeout, claim-lost.
 	EventHandlerCut
 
 	// EventJobDone: a job is done. Schedule, Queue, Boundary, Job, Attempt.

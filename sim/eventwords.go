@@ -88,10 +88,14 @@ func (e *Event) Text() string {
 	case EventHandlerEnded:
 		return e.job() + ": the handler " + map[string]string{"ok": "is done", "fail": "fails", "panic": "panics"}[e.Reason]
 	case EventHandlerCut:
-		if e.Reason == "stop" {
+		switch e.Reason {
+		case "stop":
 			return e.job() + " is cut off in the middle"
+		case "timeout":
+			return e.job() + " is given up, it takes too long"
+		default:
+			return e.job() + " is given up, its claim was lost"
 		}
-		return e.job() + " is given up, its claim was lost"
 	case EventJobDone:
 		return e.job() + " is done"
 	case EventJobRetried:

@@ -256,7 +256,7 @@ func (w *world) stop(runner int, goodOrder bool, restart Restart) {
 	for _, n := range w.nodes {
 		if n.named(runner) {
 			if n.up {
-				n.stop(goodOrder)
+				n.stop(goodOrder, runner != 0)
 			}
 			n.epoch++ // it does not start now, either
 		}
@@ -283,6 +283,9 @@ func (w *world) comeBack(runner int) {
 		w.open()
 	}
 	for _, n := range w.nodes {
+		if n.leaving && n.away == 0 {
+			n.end()
+		}
 		if !n.up && n.away == 0 {
 			n.cause = w.causes.fault
 			n.startAt(w.now)
@@ -327,8 +330,11 @@ func (w *world) turn(fault int, ms, ppm int64) {
 			}
 		}
 		for _, worker := range n.workers {
-			if ofStore {
+			switch {
+			case worker.engine == nil && ofStore:
 				worker.wake(w.noticed())
+			case worker.engine != nil && n.clock == clock && !worker.stepping:
+				worker.stepAt(min(worker.wakes, w.noticed()))
 			}
 		}
 	}

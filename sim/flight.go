@@ -16,7 +16,7 @@ import (
 type flight struct {
 	*coroutine
 	node   *node
-	kind   eventKind
+	steps  event
 	ended  bool
 	began  store.Instant // by the store's clock
 	turns  int64         // of all clocks, by then
@@ -54,8 +54,8 @@ const (
 var errAbandoned = errors.New("abandoned")
 
 // takeOff takes a step as a flight.
-func (w *world) takeOff(n *node, kind eventKind, step func()) {
-	f := &flight{coroutine: w.coroutine(), node: n, kind: kind, began: w.shown(), turns: w.turns}
+func (w *world) takeOff(n *node, e event, step func()) {
+	f := &flight{coroutine: w.coroutine(), node: n, steps: e, began: w.shown(), turns: w.turns}
 	f.step = step
 	w.fly(f)
 }
@@ -162,7 +162,9 @@ func (n *node) waits(on leg) bool {
 func (w *world) ground() {
 	for _, n := range w.nodes {
 		for _, worker := range n.workers {
-			worker.call.end()
+			for _, a := range worker.working() {
+				a.call.end()
+			}
 		}
 	}
 	for _, f := range w.flights {
@@ -177,12 +179,12 @@ func (w *world) ground() {
 
 // wait lets others' events happen until the instant.
 func (f *flight) wait(leg leg, until store.Instant) {
-	working := f.node.working
-	f.leg, f.node.working = leg, nil
+	working, handling := f.node.working, f.node.handling
+	f.leg, f.node.working, f.node.handling = leg, nil, nil
 	if !f.waits(until) {
 		f.abandon()
 	}
-	f.node.working = working
+	f.node.working, f.node.handling = working, handling
 }
 
 // cutOff reports whether the process that set out is gone.

@@ -136,7 +136,7 @@ func TestPanicInFlight(t *testing.T) {
 	}})
 	require.Equal(t, Safety, r.Verdict)
 	require.Len(t, r.Failures, 1)
-	require.Regexp(t, `^no reason, in sim\.\S+ \(flight_test\.go:\d+\) < .* < tickonce\.\(\*Job\)\.Ack \(job\.go:\d+\).*; seed 0$`, r.Failures[0].Detail)
+	require.Regexp(t, `^no reason, in sim\.\S+ \(flight_test\.go:\d+\) < .* < tickonce\.\(\*Worker\)\.settle \(worker\.go:\d+\).*; seed 0$`, r.Failures[0].Detail)
 }
 
 // TestARunLeavesNoGoroutines: whatever waited, was abandoned or had no step to

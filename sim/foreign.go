@@ -62,10 +62,10 @@ func (n *node) enqueue(spawns []spawn, payload []byte) (err error) {
 	return err
 }
 
-// spawns draws by the faults that are on what the worker's handler puts somewhere
+// spawns draws by the faults that are on what the handler of a job of the queue puts somewhere
 // as it succeeds, and whether together with its ack, as what its schedule has it
 // put into an outbox always is.
-func (w *world) spawns(of *worker, job *tickonce.Job) (list []spawn, tx bool) {
+func (w *world) spawns(queue *trueQueue, job *tickonce.Job) (list []spawn, tx bool) {
 	if job.Schedule == "" {
 		return nil, false
 	}
@@ -74,11 +74,11 @@ func (w *world) spawns(of *worker, job *tickonce.Job) (list []spawn, tx bool) {
 	}
 	for _, i := range w.handlerFaults {
 		f := &w.scenario.Faults[i]
-		if f.Kind != FaultHandlerSpawns || !f.concerns(job, of.queue) || f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
+		if f.Kind != FaultHandlerSpawns || !f.concerns(job, queue) || f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance) {
 			continue
 		}
 		w.faults[i].effect++
-		into := of.queue
+		into := queue
 		if f.Into != "" {
 			into = w.truth.place(f.Into)
 		}

@@ -36,7 +36,10 @@ var scenarios = rapid.Custom(func(t *rapid.T) Scenario {
 		s.Schedules = append(s.Schedules, schedule)
 	}
 	if q := s.Schedules[0].Queue; rapid.Bool().Draw(t, "describe") {
-		s.Queues = []Queue{{q, rapid.IntRange(0, MaxWorkers).Draw(t, "workers")}}
+		s.Queues = []Queue{{
+			Name: q, Workers: rapid.IntRange(0, MaxWorkers).Draw(t, "workers"),
+			Concurrency: rapid.IntRange(0, MaxWorkers).Draw(t, "concurrency"), Timeout: min(span0.Draw(t, "timeout"), 365*24*time.Hour),
+		}}
 	}
 	if rapid.Bool().Draw(t, "an outbox") {
 		s.Outboxes = []Outbox{{

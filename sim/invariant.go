@@ -53,6 +53,9 @@ const (
 	claimOrder
 	rightEnding
 	oneDelivery
+	keepsClaims
+	timesOut
+	stops
 	noError
 	panicked
 
@@ -103,6 +106,9 @@ var rules = [invariants]struct{ name, about string }{
 	claimOrder:   {"QU1 order", "of the jobs that are ready, the one with the highest priority and then the earliest is handed out"},
 	rightEnding:  {"QU6 right ending", "a job ends as its handler did, or is tried again within its curve"},
 	oneDelivery:  {"O1 one delivery", "an outbox's call delivers one entry, settles it once, extends no claim by itself, and answers what became of it"},
+	keepsClaims:  {"W4 keeps claims", "a worker renews the claim of each of its runs before half of it is over, or ends the run"},
+	timesOut:     {"X5 times out", "a run that has ended is settled at once, and one that times out as a failure at its deadline"},
+	stops:        {"W6 stops", "a worker that stops claims nothing more, and ends in time"},
 	noError:      {"no error", "no call fails but those that a fault loses"},
 	panicked:     {"no panic", "nothing panics"},
 }

@@ -285,7 +285,7 @@ schedule b every=1m queue=r handler=ok:1s
 engine standby=yes
 run 2h
 schedule a every=10m queue=q handler=fail attempts=1
-schedule b every=10m queue=q handler=slow
+schedule b every=10m queue=q handler=slow heartbeat=1h
 `
 	failingJobs = `simulate v1
 engine standby=yes
@@ -296,7 +296,7 @@ schedule a every=1h queue=q handler=fail attempts=2 backoff=2m
 engine standby=yes
 run 2h
 queue q workers=2
-schedule a every=1h queue=q handler=slow visibility=1m
+schedule a every=1h queue=q handler=slow visibility=1m heartbeat=1h
 `
 	panickingJobs = `simulate v1
 engine standby=yes

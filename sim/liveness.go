@@ -113,12 +113,12 @@ func anchorOf(s *Schedule) store.Instant {
 // judgeQueue checks that no job waits beside a worker that sleeps.
 func (w *world) judgeQueue(q *trueQueue) {
 	for _, worker := range q.workers {
-		if worker.state != sleeps {
+		if worker.state != sleeps && (worker.engine == nil || worker.stepping || worker.stopping || len(worker.attempts) == q.concurrency) {
 			continue
 		}
 		w.truth.eachJob(q, func(row *store.Job) {
 			if job := w.truth.jobs[row.ID]; job != nil && job.readyAt() <= w.shown() {
-				w.failLate(row.Schedule, jobOf(row.FireAt), w.late(job.readyAt(), worker.idle, w.bound()))
+				w.failLate(row.Schedule, jobOf(row.FireAt), w.late(job.readyAt(), worker.idle, w.bound())-worker.attends())
 			}
 		})
 		return

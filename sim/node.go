@@ -28,7 +28,10 @@ type node struct {
 	owner      string // begins the owner tokens of its runners
 	registered int    // schedules, in this life
 	workers    []*worker
-	working    *worker // whose step it is; nil: the process's own, or its runner's
+	working    *worker  // whose step it is; nil: the process's own, or its runner's
+	handling   *attempt // whose handler's step it is; nil: none's
+	rouses     bool     // its operation has something to do for its workers
+	leaving    bool     // it was told to stop, and its workers go on with what they have in hand
 
 	runner *tickonce.Runner // nil unless the schedules are run
 	loop   loop             // its
@@ -54,6 +57,10 @@ type node struct {
 	cause, grant, read int64
 }
 
+// pollMS is how often a process looks for what others have put into the store,
+// where there are others.
+const pollMS = 1000
+
 // errorBackoffMS is how long a process waits after a failed call of its own.
 const errorBackoffMS = 5000
 
@@ -68,10 +75,12 @@ func newNode(w *world, index int) *node {
 	n.loop = loop{node: n, steps: event{kind: runnerSteps, node: int32(index)}}
 	for _, q := range w.truth.queues {
 		for range q.perProcess {
+			i := len(n.workers)
 			worker := &worker{
-				node: n, index: len(n.workers), queue: q,
-				name: fmt.Sprintf("worker-%d-%d", index+1, len(n.workers)+1),
+				loop:  loop{node: n, steps: event{kind: workerSteps, node: int32(index), index: int32(i)}},
+				index: i, queue: q, name: fmt.Sprintf("worker-%d-%d", index+1, i+1),
 			}
+			worker.has.worker = worker
 			n.workers = append(n.workers, worker)
 			q.workers = append(q.workers, worker)
 		}
@@ -108,7 +117,7 @@ func (n *node) start() {
 	n.runner = n.engine.NewRunner()
 	n.loop.stepAt(n.w.now)
 	for _, worker := range n.workers {
-		worker.goOn(claims, n.w.now)
+		worker.start()
 	}
 }
 
@@ -141,8 +150,8 @@ func (n *node) config() tickonce.Config {
 		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
 		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}
-	if len(n.w.nodes) > 1 {
-		c.Poll = time.Second
+	if !n.w.alone {
+		c.Poll = pollMS * time.Millisecond
 	}
 	if e.ClockRepair == RepairRearm {
 		c.ClockRepair = tickonce.RepairRearm
@@ -170,8 +179,8 @@ func (n *node) pause(until store.Instant) {
 	n.stalled = n.midTick
 	n.disturbed(n.w.tell(Event{Kind: EventProcessPaused, Cause: n.w.causes.fault, Process: n.number(), Last: timeOf(n.pausedUntil)}))
 	for _, worker := range n.workers {
-		if worker.state == works {
-			n.w.coverage.sometimes(pauseOutlastsClaim, worker.outlastedBy(until))
+		for _, a := range worker.inHand() {
+			n.w.coverage.sometimes(pauseOutlastsClaim, a.outlastedBy(until))
 		}
 	}
 }
@@ -198,16 +207,16 @@ func (n *node) registers(s *Schedule) error {
 	return err
 }
 
-// stop ends a life: in good order the lease is released, else nothing more
-// happens, as where a process that is paused has to be killed. Handlers are cut
-// off either way.
-func (n *node) stop(goodOrder bool) {
-	goodOrder = goodOrder && !n.paused()
+// stop ends a life: in good order the lease is released and, if the store stays,
+// the engine's workers stop as they do (W6); else nothing more happens, as where a
+// process that is paused has to be killed.
+func (n *node) stop(goodOrder, storeStays bool) {
+	goodOrder = goodOrder && !n.paused() && !n.leaving
 	n.pausedUntil = n.w.now
 	if n.runner != nil && goodOrder {
 		sure := true // that it knows of the lease
 		for f := range n.flights() {
-			if f.kind == runnerSteps {
+			if f.steps.kind == runnerSteps {
 				f.end()
 				sure = false
 			}
@@ -226,17 +235,46 @@ func (n *node) stop(goodOrder bool) {
 		n.w.coverage.sometimes(crashMidTick, n.midTick)
 		n.w.coverage.sometimes(crashMidRequest, n.waits(request))
 		n.w.coverage.sometimes(crashMidReply, n.waits(reply))
-		n.w.coverage.sometimes(crashMidJob, slices.ContainsFunc(n.workers, func(worker *worker) bool { return worker.state == works }))
+		n.w.coverage.sometimes(crashMidJob, slices.ContainsFunc(n.workers, func(worker *worker) bool { return len(worker.inHand()) > 0 }))
 	}
 	reason := "crash"
 	if goodOrder {
 		reason = "down"
 	}
 	n.disturbed(n.w.tell(Event{Kind: EventProcessStopped, Cause: n.w.causes.fault, Process: n.number(), Reason: reason}))
-	n.up, n.runner, n.loop.stepping = false, nil, false
+	n.runner, n.loop.stepping = nil, false
 	n.leads, n.renewed, n.midTick = false, false, false
 	n.epoch++
 	n.loop.epoch++
+	if n.leaving = goodOrder && storeStays; !n.leaving {
+		n.end()
+		return
+	}
+	for f := range n.flights() {
+		if f.steps.kind < workerSteps || n.workers[f.steps.index].engine == nil {
+			f.end()
+		}
+	}
+	for _, worker := range n.workers {
+		if worker.engine == nil {
+			worker.cutOff()
+		} else {
+			worker.leaveOff()
+		}
+	}
+	n.leave()
+}
+
+// leave ends the life of a process that stops, once its workers have ended.
+func (n *node) leave() {
+	if n.leaving && !slices.ContainsFunc(n.workers, func(worker *worker) bool { return worker.engine != nil }) {
+		n.end()
+	}
+}
+
+// end ends the life at once. Handlers are cut off.
+func (n *node) end() {
+	n.up, n.leaving = false, false
 	for _, worker := range n.workers {
 		worker.cutOff()
 	}
@@ -303,6 +341,9 @@ func (n *node) fate(op faultstore.Op) faultstore.Verdict {
 	if n.w.orphaned() {
 		n.reply = n.w.flying.fateOfOrphan()
 		return n.reply
+	}
+	if op.Method == faultstore.Claim && n.working != nil && n.working.leaves {
+		n.w.fail(stops, "", n.working.name+" claims after it was told to stop")
 	}
 	if op.Method == faultstore.Advance {
 		n.w.checked[aTickSent]++

@@ -17,7 +17,7 @@ func (w *world) beginEdit(fault int) {
 		w.operator.boot()
 	}
 	if w.edits = append(w.edits, fault); len(w.edits) == 1 {
-		w.takeOff(w.operator, operatorActs, w.edit)
+		w.takeOff(w.operator, event{kind: operatorActs}, w.edit)
 	}
 }
 

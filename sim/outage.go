@@ -21,10 +21,11 @@ type asked struct {
 // runner or a worker, may make one every 5 s, and 5 more (invariant 9): 5 s by
 // its clock, if that is fast.
 // Whoever sleeps is awake again when a clock is turned, and how often a handler
-// settles or beats is not a loop's to say.
+// calls the store, or somebody settles or beats by hand, is not a loop's to say.
 func (w *world) countCall(fault int, n *node, op faultstore.Op) {
 	f, state := &w.scenario.Faults[fault], &w.faults[fault]
-	if f.Chance != 0 || f.Op != 0 || f.Kind == FaultStoreFull || n == w.operator || op.Method == faultstore.Settle || op.Method == faultstore.Extend {
+	byHand := (n.working == nil || n.working.engine == nil) && (op.Method == faultstore.Settle || op.Method == faultstore.Extend)
+	if f.Chance != 0 || f.Op != 0 || f.Kind == FaultStoreFull || n == w.operator || n.handling != nil || byHand {
 		return
 	}
 	if state.outages == nil {

@@ -147,7 +147,7 @@ func TestPanicsAreFailures(t *testing.T) {
 	require.Len(t, r.Failures, 1)
 	require.Equal(t, DefaultStart.Add(time.Minute+time.Second), r.Failures[0].At)
 	require.Equal(t, panicked.String(), r.Failures[0].Invariant)
-	require.Regexp(t, `^runtime error: invalid memory address or nil pointer dereference, in sim\.\S+ \(run_test\.go:\d+\) < sim\.liar\.Settle \(liar_test\.go:\d+\) < .* < tickonce\.\(\*Job\)\.Ack \(job\.go:\d+\).*; seed 9$`, r.Failures[0].Detail)
+	require.Regexp(t, `^runtime error: invalid memory address or nil pointer dereference, in sim\.\S+ \(run_test\.go:\d+\) < sim\.liar\.Settle \(liar_test\.go:\d+\) < .* < tickonce\.\(\*Worker\)\.settle \(worker\.go:\d+\).*; seed 9$`, r.Failures[0].Detail)
 	require.NotContains(t, r.Failures[0].Detail, "/")
 	require.Equal(t, r.Outcome(), run(s, broken).Outcome())
 }

@@ -99,11 +99,16 @@ const (
 	TiesSeeded             // drawn anew for every seed
 )
 
-// Queue says how many workers a queue has. A queue of a schedule that no
-// Queue describes has one.
+// Queue says what workers a queue has. A queue of a schedule that no Queue
+// describes has one. They are the engine's own, [tickonce.Worker], unless a schedule
+// has a Heartbeat or a fault is of acks: then it is worked by hand, by as many
+// programs that claim one job after the other, with no timeout, and settle it
+// themselves.
 type Queue struct {
-	Name    string
-	Workers int // in each process; 0: nobody takes jobs from it
+	Name        string
+	Workers     int           // in each process; 0: nobody takes jobs from it
+	Concurrency int           // how many jobs each has in hand at most; 0: 1
+	Timeout     time.Duration // how long a run of a job may take; 0: no bound
 }
 
 // Outbox is an outbox of the engine, and how its deliveries go. Its name is not that
@@ -135,7 +140,7 @@ type Schedule struct {
 	BaseBackoff time.Duration
 
 	Handler   Handler
-	Heartbeat time.Duration // how often a running handler extends its claim; 0: never
+	Heartbeat time.Duration // how often a running handler extends its claim; the jobs of its queue are worked by hand then. 0: the engine's worker does it
 	Outbox    string        // where a handler that succeeds puts an entry, in one transaction with its ack, as with Tx of [FaultHandlerSpawns]; "": nowhere
 }
 
@@ -164,8 +169,8 @@ type HandlerKind uint8
 const (
 	HandlerSucceeds HandlerKind = iota
 	HandlerFails
-	HandlerOverruns // succeeds after twice its visibility: without a heartbeat too late
-	HandlerPanics   // and nobody settles its claim
+	HandlerOverruns // succeeds after twice its visibility: by hand and without a heartbeat too late
+	HandlerPanics   // by hand nobody settles its claim then
 )
 
 // Span is a range of durations, both ends included; what lies in it is drawn.
@@ -214,7 +219,9 @@ type FaultKind uint8
 // The kinds.
 const (
 	// FaultDown: the process stops in good order, is away, and starts again with
-	// what its journal kept. Handlers that run are cut off.
+	// what its journal kept. Handlers that run are cut off; with a Runner, whose
+	// store stays, the engine's workers first let them run for 10 s, and give them
+	// 5 s to return (W6).
 	FaultDown FaultKind = iota + 1
 
 	// FaultCrash: the process is gone at once, between two calls or between a call
@@ -236,7 +243,7 @@ const (
 
 	// FaultClockJump: a clock jumps; with For it jumps back afterwards. Without a
 	// Runner it is the store's. Each of several processes has a clock of its own,
-	// by which its runner sleeps; a single one shares the store's.
+	// by which its runner and its workers sleep; a single one shares the store's.
 	FaultClockJump
 
 	// FaultClockDrift: a clock runs too fast, or too slow, and keeps what that has
@@ -295,11 +302,11 @@ const (
 	FaultHandlerFails
 
 	// FaultHandlerPanics: handlers that start panic, each by chance. The worker
-	// goes on, but nobody settles the claim.
+	// goes on; by hand nobody settles the claim.
 	FaultHandlerPanics
 
 	// FaultHandlerHangs: handlers that start do not return before the fault is over,
-	// and do not beat meanwhile, each by chance.
+	// whatever their context says, and do not beat by hand, each by chance.
 	FaultHandlerHangs
 
 	// FaultPoison: of some jobs, drawn for each, the handlers that start fail, as
@@ -312,6 +319,9 @@ const (
 	// transaction, which is tried again if the schedule has changed; handlers that
 	// fail roll theirs back.
 	FaultHandlerSpawns
+
+	// The faults of acks are of programs that settle by hand, which is how the jobs
+	// of their queues, or of all, are then worked for the whole run.
 
 	// FaultLateAck: when a handler has ended, its ack or retry is sent later, each
 	// by chance, while the worker goes on.

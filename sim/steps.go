@@ -61,8 +61,8 @@ const MaxSteps = 1_000_000
 // Call is one attempt of a job, as its handler has it. It is of that handler
 // alone: its methods panic when another, or one that has ended, calls them.
 //
-// When the process stops or crashes, or when the claim is lost, as an automatic
-// heartbeat learns, the handler is given up: the method that it is in panics, so
+// When the process stops or crashes, when its time is over, or when the claim is
+// lost, as an automatic heartbeat learns, the handler is given up: the method that it is in panics, so
 // its deferred calls run, which those of a process that crashed would not. There
 // is no harm in that: the methods of the Call panic again, and how the handler
 // ends is ignored. One that recovers this panic, and goes on for ever, hangs.
@@ -71,7 +71,7 @@ type Call struct {
 	// worker settles it. A heartbeat changes its Deadline.
 	Job tickonce.Job
 
-	worker  *worker
+	of      *attempt
 	random  *rand.Rand
 	suspend func(until store.Instant) bool
 	resume  func() (until store.Instant, more bool)
@@ -90,11 +90,10 @@ type meant struct{ value any }
 
 var errMeant = errors.New("the handler panicked, and meant it")
 
-// newCall is an attempt of the worker's job by the handler in Go, which begins
-// once it goes on.
-func newCall(w *worker, handler Steps) *Call {
-	j := w.job
-	c := &Call{worker: w, Job: tickonce.Job{
+// newCall is the handler in Go of an attempt, which begins once it goes on.
+func newCall(of *attempt, handler Steps) *Call {
+	j := of.job
+	c := &Call{of: of, Job: tickonce.Job{
 		ID: j.ID, Queue: j.Queue, Payload: j.Payload, Schedule: j.Schedule, Boundary: j.Boundary,
 		Enqueued: j.Enqueued, RunAt: j.RunAt, Attempt: j.Attempt, MaxAttempts: j.MaxAttempts, Priority: j.Priority,
 		LastError: j.LastError, Deadline: j.Deadline,
@@ -156,20 +155,20 @@ func (c *Call) Sleep(d time.Duration) {
 	if d%time.Millisecond > 0 {
 		ms++
 	}
-	c.wait(c.worker.node.w.now.Add(max(ms, 0)))
+	c.wait(c.of.worker.node.w.now.Add(max(ms, 0)))
 }
 
 // Now is what the process's own clock shows, in UTC: it jumps and drifts as
 // faults have it. With a single process it is the store's, too.
 func (c *Call) Now() time.Time {
-	n := c.worker.node
+	n := c.of.worker.node
 	return timeOf(n.clock.at(n.w.now))
 }
 
 // Elapsed is the true time since the run began, by which to measure how long
 // something takes: no fault moves it.
 func (c *Call) Elapsed() time.Duration {
-	w := c.worker.node.w
+	w := c.of.worker.node.w
 	return time.Duration(w.now-w.start) * time.Millisecond
 }
 
@@ -178,7 +177,7 @@ func (c *Call) Elapsed() time.Duration {
 // fault made fail. With [Schedule.Heartbeat] the worker makes heartbeats by
 // itself, too.
 func (c *Call) Heartbeat() (err error) {
-	c.ask(func() { err = c.worker.heartbeat() })
+	c.ask(func() { err = c.of.heartbeat() })
 	return err
 }
 
@@ -188,7 +187,7 @@ func (c *Call) Heartbeat() (err error) {
 // [tickonce.EnqueueOptions.Key] it is safe to ask again. A handler that fails after
 // it asks again in its next attempt, too.
 func (c *Call) Enqueue(queue string, payload []byte, o tickonce.EnqueueOptions) (id tickonce.JobID, err error) {
-	n := c.worker.node
+	n := c.of.worker.node
 	if n.w.truth.byQueue[queue] == nil {
 		panic(fmt.Sprintf("sim: a job for the queue %q, want that of a schedule", queue))
 	}
@@ -202,7 +201,7 @@ func (c *Call) Enqueue(queue string, payload []byte, o tickonce.EnqueueOptions) 
 // EnqueueOutbox puts an entry into an outbox of the scenario, as
 // [tickonce.Outbox.Enqueue] does; see [Call.Enqueue].
 func (c *Call) EnqueueOutbox(outbox string, payload []byte, o tickonce.OutboxOptions) (id tickonce.JobID, err error) {
-	n := c.worker.node
+	n := c.of.worker.node
 	if q := n.w.truth.place(outbox); q == nil || q.outbox == nil {
 		panic(fmt.Sprintf("sim: an entry for %q, want an outbox of the scenario", outbox))
 	}
@@ -216,14 +215,14 @@ func (c *Call) EnqueueOutbox(outbox string, payload []byte, o tickonce.OutboxOpt
 // ask has the worker make a call to the store, in a step of its own.
 func (c *Call) ask(call func()) {
 	c.asks = call
-	c.wait(c.worker.node.w.now)
+	c.wait(c.of.worker.node.w.now)
 }
 
 // Rand is a source of randomness of this attempt, the same for equal seeds, jobs
 // and attempts.
 func (c *Call) Rand() *rand.Rand {
 	if c.random == nil {
-		key := core.Mix64(c.worker.node.w.scenario.Engine.Seed) ^ uint64(c.Job.ID)
+		key := core.Mix64(c.of.worker.node.w.scenario.Engine.Seed) ^ uint64(c.Job.ID)
 		c.random = rand.New(rand.NewPCG(core.Mix64(key), uint64(c.Job.Attempt)))
 	}
 	return c.random
@@ -232,54 +231,59 @@ func (c *Call) Rand() *rand.Rand {
 // Process is the process that runs the handler, from 1, and in which of its lives
 // it is: each start of the process begins one.
 func (c *Call) Process() (number, life int) {
-	return c.worker.node.index + 1, c.worker.node.lives
+	return c.of.worker.node.index + 1, c.of.worker.node.lives
 }
 
 // Panic panics, and means it: the run is not judged for it. As with handler=panic
 // the worker goes on, and nobody settles the claim.
 func (c *Call) Panic(value any) { panic(meant{value}) }
 
-// proceed lets the worker's handler in Go go on until it waits, or until its end.
-func (w *worker) proceed() {
-	c := w.call
+// proceed lets the handler in Go go on until it waits, or until its end, which it
+// reports.
+func (a *attempt) proceed() bool {
+	c, world := a.call, a.worker.node.w
 	until, more := c.goOn()
-	w.node.w.digest.Int(tagHandler, int64(until))
-	if more {
-		w.endsAt = until
-		w.work()
-		return
+	world.digest.Int(tagHandler, int64(until))
+	switch {
+	case !more:
+		a.call = nil
+		a.judge(c)
+		return !world.broken
+	case a.run == nil:
+		a.endsAt = until
+		a.worker.work()
+	default:
+		a.endsAt = until
+		a.again(until)
 	}
-	w.call = nil
-	if w.judge(c); !w.node.w.broken {
-		w.end()
-	}
+	return false
 }
 
 // judge takes how the handler in Go ended as the ending, unless a fault has a
 // worse one. Of the crashes of a schedule's handler the first is a failure; one
 // that takes more than it may breaks the run off.
-func (w *worker) judge(c *Call) {
-	world, s := w.node.w, w.node.w.truth.named[w.job.Schedule]
+func (a *attempt) judge(c *Call) {
+	world, s := a.worker.node.w, a.worker.node.w.truth.named[a.job.Schedule]
 	if c.err == nil {
 		return
 	}
 	s.lastError = textOf(c.err)
 	detail := func() string {
-		return fmt.Sprintf("%s, attempt %d: %s", jobOf(store.Instant(w.job.Boundary.UnixMilli())), w.job.Attempt, s.lastError)
+		return fmt.Sprintf("%s, attempt %d: %s", jobOf(store.Instant(a.job.Boundary.UnixMilli())), a.job.Attempt, s.lastError)
 	}
 	switch {
 	case errors.Is(c.err, ErrBudget):
 		world.note(Budget, "handler budget", s.scenario.Name, detail())
 		world.broken = true
 	case errors.Is(c.err, ErrCrash):
-		if w.ends = panics; !s.crashed {
+		if a.ends = panics; !s.crashed {
 			world.note(HandlerCrash, "handler crash", s.scenario.Name, detail())
 		}
 		s.crashed = true
 	case c.err == errMeant:
-		w.ends = panics
-	case w.ends == succeeds:
-		w.ends, w.reason = fails, handlerError(s.lastError)
+		a.ends = panics
+	case a.ends == succeeds:
+		a.ends, a.reason = fails, handlerError(s.lastError)
 	}
 }
 

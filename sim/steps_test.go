@@ -58,6 +58,7 @@ func TestStepsSleep(t *testing.T) {
 func TestStepsEnd(t *testing.T) {
 	var unnamed map[string]int
 	lapsed := QueueResult{Dead: 1, Claims: 3, DeadReasons: map[string]int64{"lapsed": 1}}
+	failed := QueueResult{Dead: 1, Claims: 3, Retried: 2, DeadReasons: map[string]int64{"failed": 1}}
 	for _, c := range []struct {
 		name    string
 		more    string
@@ -76,16 +77,20 @@ func TestStepsEnd(t *testing.T) {
 			},
 		},
 		{
-			name: "a panic is a crash, and nobody settles its claim", want: lapsed, verdict: HandlerCrash,
+			name: "a panic is a crash", want: failed, verdict: HandlerCrash,
 			handler: func(*Call) error { unnamed["a"]++; return nil },
 			failure: "the job of 2026-01-01 01:00:00, attempt 1: the handler crashed: assignment to entry in nil map, in sim.TestStepsEnd.func2 (steps_test.go:",
 		},
 		{
-			name: "a panic with an address has none in its text", want: lapsed, verdict: HandlerCrash,
+			name: "a panic with an address has none in its text", want: failed, verdict: HandlerCrash,
 			handler: func(*Call) error { panic(&unnamed) }, failure: "the handler crashed: a *map[string]int, in sim.TestStepsEnd",
 		},
 		{
-			name: "C89 a panic that is meant is none", want: lapsed,
+			name: "C89 a panic that is meant is none", want: failed,
+			handler: func(c *Call) error { c.Panic("poison"); return nil },
+		},
+		{
+			name: "C89 by hand nobody settles its claim", more: "heartbeat=1h", want: lapsed,
 			handler: func(c *Call) error { c.Panic("poison"); return nil },
 		},
 		{
@@ -97,7 +102,7 @@ func TestStepsEnd(t *testing.T) {
 			},
 		},
 		{
-			name: "an error may be a crash", want: lapsed, verdict: HandlerCrash,
+			name: "an error may be a crash", want: failed, verdict: HandlerCrash,
 			handler: func(*Call) error { return fmt.Errorf("%w: a trap", ErrCrash) }, failure: "crashed: a trap",
 		},
 		{
@@ -114,7 +119,7 @@ func TestStepsEnd(t *testing.T) {
 			failure: "more than it may: more than 1000000 sleeps, heartbeats and jobs for one job",
 		},
 		{
-			name: "QU3 too late", more: "visibility=10s", want: QueueResult{Done: 1, Claims: 2},
+			name: "QU3 too late", more: "visibility=10s heartbeat=1h", want: QueueResult{Done: 1, Claims: 2},
 			handler: func(c *Call) error {
 				if c.Job.Attempt == 1 {
 					c.Sleep(10*time.Second + 1)
@@ -123,7 +128,7 @@ func TestStepsEnd(t *testing.T) {
 			},
 		},
 		{
-			name: "QU8 heartbeats of its own keep a claim", more: "visibility=10s", want: QueueResult{Done: 1, Claims: 1},
+			name: "QU8 heartbeats of its own keep a claim", more: "visibility=10s heartbeat=1h", want: QueueResult{Done: 1, Claims: 1},
 			handler: func(c *Call) error {
 				for range 9 {
 					c.Sleep(5 * time.Second)
@@ -145,7 +150,7 @@ func TestStepsEnd(t *testing.T) {
 			},
 		},
 		{
-			name: "QU8 a heartbeat learns that it is too late", more: "visibility=10s", want: QueueResult{Done: 1, Claims: 2},
+			name: "QU8 a heartbeat learns that it is too late", more: "visibility=10s heartbeat=1h", want: QueueResult{Done: 1, Claims: 2},
 			handler: func(c *Call) error {
 				if c.Job.Attempt > 1 {
 					return nil
@@ -161,11 +166,11 @@ func TestStepsEnd(t *testing.T) {
 			handler: func(*Call) error { return nil },
 		},
 		{
-			name: "a fault has it panic", more: "\nduring 59m..1h1s handler panicking", want: QueueResult{Done: 1, Claims: 2},
+			name: "a fault has it panic", more: "\nduring 59m..1h1s handler panicking", want: QueueResult{Done: 1, Claims: 2, Retried: 1},
 			handler: func(*Call) error { return nil },
 		},
 		{
-			name: "a panic by a fault weighs more than an error", more: "\nduring 59m..1h1s handler panicking", want: QueueResult{Done: 1, Claims: 2},
+			name: "a panic by a fault weighs more than an error", more: "\nduring 59m..1h1s handler panicking", want: QueueResult{Done: 1, Claims: 2, Retried: 1},
 			handler: func(c *Call) error {
 				if c.Job.Attempt == 1 {
 					return errors.New("no")
@@ -174,7 +179,7 @@ func TestStepsEnd(t *testing.T) {
 			},
 		},
 		{
-			name: "a fault holds it up", more: "visibility=10s\nduring 59m..1h1s handler slow takes=9s..9s", want: QueueResult{Done: 1, Claims: 2},
+			name: "a fault holds it up", more: "visibility=10s heartbeat=1h\nduring 59m..1h1s handler slow takes=9s..9s", want: QueueResult{Done: 1, Claims: 2},
 			handler: func(c *Call) error { c.Sleep(1001 * time.Millisecond); return nil },
 		},
 	} {

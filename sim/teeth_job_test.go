@@ -231,7 +231,7 @@ var jobLies = []lie{
 	},
 	{
 		lie: "a transaction acks for a claim that was lost", fails: staleToken,
-		text: strings.NewReplacer("visibility=10m", "visibility=30s", "65s", "40s").Replace(transactions),
+		text: strings.NewReplacer("visibility=10m", "visibility=30s heartbeat=1h", "65s", "40s").Replace(transactions),
 		below: liar{commit: func(s store.Store, b *store.Batch) (store.Committed, error) {
 			done, err := s.Commit(ctx, b)
 			if done.Refusal.Why == store.ClaimLost {

@@ -57,16 +57,11 @@ func (w *world) defers(n *node, e event, until store.Instant) {
 			w.faults[i].effect++
 		}
 		n.stalled = n.stalled || n.midTick
-		if e.kind == workerSteps && n.workers[e.index].epoch == e.epoch {
-			w.coverage.sometimes(throttleOutlastsClaim, n.workers[e.index].outlastedBy(until))
+		if e.kind == workerSteps && n.workers[e.index].epoch == e.epoch || e.kind == handlerSteps && n.attempt(e) != nil {
+			for _, a := range n.workers[e.index].inHand() {
+				w.coverage.sometimes(throttleOutlastsClaim, a.outlastedBy(until))
+			}
 		}
 	}
 	w.at(until, e)
-}
-
-// outlastedBy reports whether the worker's claim lapses before the instant, in true
-// time, unless the clock is turned.
-func (w *worker) outlastedBy(until store.Instant) bool {
-	world := w.node.w
-	return w.state == works && w.job.Deadline.Before(timeOf(world.shown().Add(int64(until-world.now))))
 }

@@ -34,7 +34,16 @@ func (n *node) hears(e tickonce.Event) {
 		}
 	case tickonce.EventClaimed:
 		what += e.Count << 48
-	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventClaimLost, tickonce.EventEnqueued,
+	case tickonce.EventRetrying:
+		if n.working != nil {
+			n.working.outage = true
+		}
+		return
+	case tickonce.EventClaimLost:
+		if n.working != nil && n.working.outage { // it could not be renewed in time, as no call answered
+			return
+		}
+	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventEnqueued,
 		tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
 	case tickonce.EventScheduled, tickonce.EventUnscheduled, tickonce.EventPaused, tickonce.EventResumed,
 		tickonce.EventQuarantined, tickonce.EventRearmed:
@@ -58,4 +67,12 @@ func (w *world) checkEvents() {
 		w.fail(trueEvents, "", fmt.Sprintf("%s was told of other events than happened, the last one was %s", w.acting, w.heard))
 	}
 	w.owed, w.heard = 0, tickonce.EventNone
+	if n := w.acting; n != nil && n.rouses {
+		n.rouses = false
+		for _, worker := range n.workers {
+			if worker.roused {
+				worker.wakeUp()
+			}
+		}
+	}
 }

@@ -103,16 +103,16 @@ func (w *world) tellOfJob(id store.JobID, j *trueJob, e Event) {
 	j.cause = w.tell(e)
 }
 
-// tell tells of an event of the job that the worker works on.
-func (w *worker) tell(kind EventKind, reason string) {
-	if w.node.w.watched() && w.job != nil {
-		w.cause = w.node.w.tell(Event{
-			Kind: kind, Cause: w.cause, Process: w.node.number(), Worker: w.name, Schedule: w.job.Schedule,
-			Queue: w.queue.name, Boundary: w.job.Boundary, Job: int64(w.job.ID), Attempt: w.job.Attempt, Reason: reason,
-			Fault: w.fault,
+// tell tells of an event of the attempt.
+func (a *attempt) tell(kind EventKind, reason string) {
+	if w, job := a.worker.node.w, a.job; w.watched() {
+		a.cause = w.tell(Event{
+			Kind: kind, Cause: a.cause, Process: a.worker.node.number(), Worker: a.worker.name, Schedule: job.Schedule,
+			Queue: a.worker.queue.name, Boundary: job.Boundary, Job: int64(job.ID), Attempt: job.Attempt, Reason: reason,
+			Fault: a.fault,
 		})
-		if j := w.node.w.truth.jobs[store.JobID(w.job.ID)]; j != nil && int(j.attempts) == w.job.Attempt {
-			j.cause = w.cause
+		if j := w.truth.jobs[store.JobID(job.ID)]; j != nil && int(j.attempts) == job.Attempt {
+			j.cause = a.cause
 		}
 	}
 }
@@ -184,9 +184,7 @@ func (w *world) tellOfClaim(id store.JobID, j *trueJob) {
 	if !w.watched() {
 		return
 	}
-	by := w.acting.working
-	w.tellOfJob(id, j, Event{Kind: EventClaimed, Process: w.acting.number(), Worker: by.name, Until: timeOf(j.deadline)})
-	by.cause = j.cause
+	w.tellOfJob(id, j, Event{Kind: EventClaimed, Process: w.acting.number(), Worker: w.acting.working.name, Until: timeOf(j.deadline)})
 }
 
 // tellOfRefusal tells that the claim of a call was lost.
@@ -196,8 +194,8 @@ func (w *world) tellOfRefusal(id store.JobID, attempt int32) {
 		e.Fault = cmp.Or(e.Fault, j.fault)
 		e.Cause, e.Schedule, e.Queue, e.Boundary = j.cause, j.schedule.scenario.Name, j.queue.name, timeOf(j.boundary)
 	}
-	if by := w.acting.worksOn(); by != nil && by.job != nil && store.JobID(by.job.ID) == id {
-		e.Fault, e.Schedule, e.Queue = cmp.Or(e.Fault, by.fault), by.job.Schedule, by.queue.name
+	if a := w.acting.attemptAt(id, attempt); a != nil {
+		e.Fault, e.Schedule, e.Queue = cmp.Or(e.Fault, a.fault), a.job.Schedule, a.worker.queue.name
 	}
 	w.tell(e)
 }
@@ -214,6 +212,23 @@ func (i intent) event() EventKind {
 	default:
 		return EventRegistered
 	}
+}
+
+// attemptAt is the attempt in the hands of the worker whose step it is, or nil.
+func (n *node) attemptAt(id store.JobID, number int32) *attempt {
+	w := n.worksOn()
+	if w == nil {
+		return nil
+	}
+	if job := w.has.job; job != nil && job.ID == id && job.Attempt == int(number) {
+		return &w.has
+	}
+	for _, a := range w.attempts {
+		if a.job.ID == id && a.job.Attempt == int(number) {
+			return a
+		}
+	}
+	return nil
 }
 
 // worksOn is the worker whose step it is, or nil.

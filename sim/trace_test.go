@@ -281,7 +281,7 @@ func TestEventsOfAJobNameItsFault(t *testing.T) {
 		kinds []EventKind
 	}{
 		{Fault{Kind: FaultHandlerFails}, []EventKind{EventHandlerEnded, EventJobRetried, EventJobDied}},
-		{Fault{Kind: FaultHandlerSlow, Takes: Span{10 * time.Minute, 10 * time.Minute}}, []EventKind{EventClaimLost, EventJobDied}},
+		{Fault{Kind: FaultHandlerSlow, Takes: Span{10 * time.Minute, 10 * time.Minute}}, []EventKind{EventHandlerEnded, EventJobDone}},
 		{Fault{Kind: FaultLateAck, Takes: Span{10 * time.Minute, 10 * time.Minute}}, []EventKind{EventClaimLost, EventJobDied}},
 		{Fault{Kind: FaultDuplicateAck}, []EventKind{EventClaimLost}},
 	} {

@@ -24,11 +24,11 @@ type transaction struct {
 // transact ends the claim in a transaction. A failed call is made again: if it was
 // made, the claim is gone, and nothing is written twice. A handler that fails
 // rolls back, and then has its job tried again.
-func (w *worker) transact() {
-	world, job := w.node.w, w.job
-	tx := &transaction{schedule: job.Schedule, spawns: w.spawns, payload: entryOf(job), back: w.ends == fails}
+func (a *attempt) transact() {
+	world, job := a.worker.node.w, a.job
+	tx := &transaction{schedule: job.Schedule, spawns: a.spawns, payload: entryOf(job), back: a.ends == fails}
 	world.intent = intent{tx: tx}
-	err := w.node.engine.Tx(ctx, func(staged *tickonce.Tx) error {
+	err := a.worker.node.engine.Tx(ctx, func(staged *tickonce.Tx) error {
 		if _, _, err := staged.Lookup(tx.schedule); err != nil {
 			return err
 		}
@@ -40,26 +40,31 @@ func (w *worker) transact() {
 		if err := staged.Ack(job); err != nil || !tx.back {
 			return err
 		}
-		return w.reason
+		return a.reason
 	})
 	world.intent = intent{}
 	world.coverage.sometimes(enqueueRefused, errors.Is(err, tickonce.ErrLimit))
 	if tx.toOutbox() {
 		refused := errors.Is(err, tickonce.ErrClaimLost) || errors.Is(err, tickonce.ErrConflict) || errors.Is(err, tickonce.ErrLimit)
-		world.coverage.sometimes(entryRolledBack, refused || tx.back && err == error(w.reason))
+		world.coverage.sometimes(entryRolledBack, refused || tx.back && err == error(a.reason))
 	}
 	switch {
 	case err == nil || errors.Is(err, tickonce.ErrClaimLost):
-		w.tx = false
-		w.tell(EventHandlerEnded, succeeds.String())
-		w.free()
+		a.tx, a.acked = false, true
+		a.tell(EventHandlerEnded, succeeds.String())
+		if a.run == nil {
+			a.worker.free()
+		} else {
+			a.returns(nil)
+		}
 	case errors.Is(err, tickonce.ErrConflict):
-		w.goOn(works, world.now)
-	case errors.Is(err, tickonce.ErrLimit), tx.back && err == error(w.reason):
-		w.tx, w.spawns, w.ends = false, nil, fails
-		w.goOn(works, world.now)
+		a.again(world.now)
+	case errors.Is(err, tickonce.ErrLimit), tx.back && err == error(a.reason):
+		a.tx, a.spawns, a.ends = false, nil, fails
+		a.again(world.now)
 	default:
-		w.failed(err)
+		a.worker.check(err)
+		a.again(world.now.Add(errorBackoffMS))
 	}
 }
 

@@ -93,8 +93,11 @@ func newTruth(w *world) *truth {
 	}
 	for _, q := range w.scenario.Queues {
 		if known := t.byQueue[q.Name]; known != nil {
-			known.perProcess = q.Workers
+			known.perProcess, known.concurrency, known.timeout = q.Workers, q.Concurrency, q.Timeout
 		}
+	}
+	for _, q := range t.queues {
+		q.concurrency, q.byHand = max(q.concurrency, 1), q.outbox != nil || w.scenario.worksByHand(q.name)
 	}
 	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return strings.Compare(a.name, b.name) })
 	return t

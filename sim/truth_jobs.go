@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -21,6 +23,11 @@ type trueQueue struct {
 	incoming   int64       // jobs of the tick under way
 	perProcess int         // workers
 	workers    []*worker   // of all processes
+	byHand     bool        // they are not the engine's
+
+	// Of each worker of the engine's.
+	concurrency int
+	timeout     time.Duration
 
 	doomed    events[store.JobID] // jobs by when they are doomed, and some that are no more
 	claimable claimable
@@ -228,10 +235,15 @@ func (t *truth) insert(s *trueSchedule, fire *store.Fire, now store.Instant) {
 	t.wake(s.queue)
 }
 
-// wake wakes the workers that sleep.
+// wake wakes the workers that sleep: those by hand, and those of the engine that
+// knows of the job, as soon as its operation is over.
 func (t *truth) wake(q *trueQueue) {
 	for _, worker := range q.workers {
-		worker.wake(t.w.now)
+		if worker.engine == nil {
+			worker.wake(t.w.now)
+		} else if worker.node == t.w.acting && len(worker.attempts) < q.concurrency {
+			worker.roused, t.w.acting.rouses = true, true
+		}
 	}
 }
 
@@ -289,7 +301,8 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	t.w.coverage.sometimes(claimReclaimed, j.claimed)
 	t.w.digest.Int(tagClaim, j.schedule.index)
 	t.w.digest.Int(tagClaim, int64(j.boundary))
-	if late := t.w.late(j.readyAt(), t.w.acting.working.idle, t.w.bound()); late > 0 {
+	by := t.w.acting.working
+	if late := t.w.late(j.readyAt(), by.idle, t.w.bound()) - by.attends(); late > 0 {
 		t.w.failLate(row.Schedule, jobOf(j.boundary), late)
 	}
 	if !j.claimed {
@@ -405,6 +418,10 @@ func (t *truth) toldOf(s *store.Settle, done bool) tickonce.EventKind {
 func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.checked[aSettlement]++
 	j := t.jobs[s.Job]
+	a := t.w.acting.attemptAt(s.Job, s.Attempt)
+	if a != nil && a.run != nil && t.w.acting.handling == nil && !a.acked && a.err == nil {
+		t.w.coverage.sometimes(ackRefused, !done)
+	}
 	if held := j != nil && j.held(s.Attempt, now); held != done {
 		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d was done: %s, its claim holds: %s", s.Attempt, yesNo(done), yesNo(held)))
 	}
@@ -417,7 +434,7 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.digest.Int(tagSettle, j.schedule.index)
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	t.w.digest.Int(tagSettle, int64(s.To))
-	t.checkEnding(j, s)
+	t.checkEnding(a, j, s)
 	q := j.queue
 	switch s.To {
 	case store.Done:
@@ -447,9 +464,16 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 
 // checkEnding checks that the job ends as its handler did, or is tried again
 // within the bounds of its curve (QU6).
-func (t *truth) checkEnding(j *trueJob, s *store.Settle) {
+func (t *truth) checkEnding(a *attempt, j *trueJob, s *store.Settle) {
 	t.w.checked[anEnding]++
-	right := s.To == store.Done
+	right, by := s.To == store.Done, t.w.acting.worksOn()
+	switch {
+	case t.w.acting.handling != nil || by == nil || by.queue.byHand || by.queue.outbox != nil:
+	case a != nil:
+		right = a.endsAs(s, j)
+	default:
+		right = t.w.orphaned() || by.givesBack(s, j)
+	}
 	if t.w.intent.ends == fails {
 		if right = s.Error == string(t.w.intent.reason); j.attempts >= j.stamps.MaxAttempts {
 			right = right && s.To == store.Dead
@@ -495,6 +519,12 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 		if out[i] != want {
 			t.w.fail(staleToken, "", fmt.Sprintf("an extension of attempt %d was answered with %s, not %s; its claim holds: %s",
 				e.Attempt, text(out[i]), text(want), yesNo(held)))
+		}
+		if a := t.w.acting.attemptAt(e.Job, e.Attempt); a != nil && a.run != nil && t.w.acting.handling == nil {
+			t.w.coverage.sometimes(heartbeatRefused, !held)
+			if held && t.w.acting.reply == faultstore.Pass {
+				a.renewed(j.stamps.VisibilityMS)
+			}
 		}
 		if !held {
 			t.w.owes(tickonce.EventClaimLost, now, int64(e.Job), 1)

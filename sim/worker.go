@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -11,304 +13,455 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
-// worker claims the jobs of one queue and runs their handlers, one at a time,
-// with at most one store call for each step.
-//
-//	state   step                answer → next state, when
-//	claims  Claim               a job → works, when its handler ends · none → asks, now
-//	asks    NextClaimAt         an instant → sleeps until then · none → sleeps
-//	sleeps  none                → claims; a new job or a jump of the clock does that, too
-//	works   Heartbeat           → works, until the next one or its handler's end · refused → claims, now
-//	works   Heartbeat, Enqueue  → works, as a handler in Go asked for it
-//	works   none                → works, until a handler in Go wants to go on again
-//	works   Ack, or Retry       → claims, now; without a call if the handler panicked, or its ack comes later
-//
-// A worker of an outbox claims, works and settles in one step, which others
-// interrupt (delivery.go).
-//
-// A failed call is made again after 5 s, a heartbeat when the next one is due.
+// worker has the jobs of a queue done in one process, in one of two ways: it is the
+// engine's own, [tickonce.Worker], which is stepped as by [tickonce.Engine.RunWorker];
+// or its program claims and settles each job itself (byhand.go).
 type worker struct {
-	node  *node
+	loop
 	index int
 	name  string
 	queue *trueQueue
-	epoch int64
+	idle  store.Instant // since when it could take a job
+	byHand
 
-	state  workerState
-	wakes  store.Instant // while it sleeps; None: only if it is woken
-	woken  store.Instant // while it asks: when it was to be woken meanwhile
-	idle   store.Instant // since when it has nothing to do, while it asks and sleeps
-	job    *tickonce.Job // while it works
-	call   *Call         // its handler in Go, until that has ended; nil without one
-	ends   ending        // how its handler does
-	reason handlerError  // of one that fails
-	endsAt store.Instant // or goes on again, in Go
-	hangs  bool          // it does not beat until then
-	spawns []spawn       // what it puts into queues and outboxes then
-	tx     bool          // in one transaction with its ack
-	beatAt store.Instant // when the next automatic heartbeat is due
-	unsure bool          // whether an earlier settlement was made
-	cause  int64         // the latest event of its job
-	fault  int           // that its handler meets, from 1
-	did    did           // of an outbox: what its call has done
+	engine    *tickonce.Worker // of this life; nil by hand, and while its process is away
+	context   context.Context  // of its steps
+	stop      context.CancelCauseFunc
+	attempts  []*attempt // those in hand, in the order of their claims
+	numbers   int64      // of attempts, of all lives
+	returned  []*attempt // whose handlers returned during a step
+	asked     store.Instant
+	failing   bool          // its latest call failed
+	outage    bool          // the call of this step did
+	roused    bool          // it has something to do at once
+	stopping  bool          // it was told to stop
+	leaves    bool          // before this step
+	cutAt     store.Instant // of a stop, by the clock of the process
+	stopTurns int64         // of all clocks, at its begin
 }
 
-type workerState uint8
-
-// ending is how a handler ends.
-type ending uint8
-
-const (
-	succeeds ending = iota
-	fails
-	panics
-)
-
-func (e ending) String() string {
-	return [...]string{succeeds: "ok", fails: "fail", panics: "panic"}[e]
+// hired is what an attempt in the hands of a worker of the engine's has beside what
+// one by hand has. Its instants are by the clock of the process.
+type hired struct {
+	run       *tickonce.Run // nil by hand
+	number    int64
+	back      bool          // its handler has returned
+	told      bool          // and the worker knows
+	err       error         // what it returned
+	overdue   bool          // it was not told when the run timed out
+	loose     bool          // its end is nothing to the worker any more
+	cut       bool          // it was told after the stop had ended its context
+	holds     store.Instant // until when its claim does, as the worker knows
+	renewBy   store.Instant // when half of that is over
+	timeoutAt store.Instant
+	turns     int64 // of all clocks, when these were reckoned
+	heard     bool  // its handler has heard that its context ended
+	calls     bool  // a step of it is under way
+	quits     error // why it returns after that; nil without a reason
+	acked     bool  // its handler has settled the job, in a transaction
 }
 
+// stopTime is how long runs go on after a stop, and noticeTime how long they may
+// then take to give up (W6).
 const (
-	away workerState = iota
-	claims
-	asks
-	sleeps
-	works
+	stopTime   = 10 * time.Second
+	noticeTime = 5 * time.Second
 )
 
-// handlerError is why a handler failed.
-type handlerError string
+// errStopped is the cause of a stop.
+const errStopped handlerError = "the process stops"
 
-func (e handlerError) Error() string { return string(e) }
-
-const errHandler handlerError = "the handler failed, as the scenario says"
-
-// goOn makes the worker take its next step, in this state, at t.
-func (w *worker) goOn(state workerState, t store.Instant) {
-	w.epoch++
-	w.state, w.wakes = state, t
-	if t != store.None {
-		w.node.w.at(t, event{kind: workerSteps, node: int32(w.node.index), index: int32(w.index), epoch: w.epoch})
+// worksByHand reports whether the workers of the queue are programs that claim and
+// settle by themselves: those that beat by themselves, or whose acks a fault
+// has come late, twice, or never.
+func (s *Scenario) worksByHand(queue string) bool {
+	in := func(name string) bool {
+		return slices.ContainsFunc(s.Schedules, func(one Schedule) bool { return one.Name == name && one.Queue == queue })
 	}
+	return slices.ContainsFunc(s.Schedules, func(one Schedule) bool { return one.Queue == queue && one.Heartbeat > 0 }) ||
+		slices.ContainsFunc(s.Faults, func(f Fault) bool {
+			switch f.Kind {
+			case FaultLateAck, FaultDuplicateAck, FaultLostAck:
+				return (f.Queue == "" || f.Queue == queue) && (f.Schedule == "" || in(f.Schedule))
+			default:
+				return false
+			}
+		})
+}
+
+// start begins a life of the worker.
+func (w *worker) start() {
+	world, q := w.node.w, w.queue
+	if q.byHand {
+		w.goOn(claims, world.now)
+		return
+	}
+	engine, err := w.node.engine.NewWorker(q.row.Name, tickonce.WorkerConfig{
+		Name: w.name, Concurrency: q.concurrency, Timeout: q.timeout, StopTimeout: stopTime,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("sim: a scenario with an invalid worker passed its check: %v", err))
+	}
+	w.engine = engine
+	w.context, w.stop = context.WithCancelCause(ctx)
+	w.idle, w.failing, w.stepping, w.stopping, w.leaves, w.roused = world.now, false, false, false, false, false
+	w.stepAt(world.now)
 }
 
 // cutOff ends whatever the worker does, as the end of its process does.
 func (w *worker) cutOff() {
-	w.goOn(away, store.None)
-	w.tell(EventHandlerCut, "stop")
+	w.epoch++
+	w.state, w.engine = away, nil
+	for _, a := range w.working() {
+		a.tell(EventHandlerCut, "stop")
+		a.call.end()
+	}
 	w.leave()
+	w.attempts, w.returned = nil, nil
 }
 
-// leave ends the worker's job for it.
-func (w *worker) leave() {
-	w.call.end()
-	w.job, w.call = nil, nil
+// inHand are the attempts that are not at their end.
+func (w *worker) inHand() []*attempt {
+	if w.state == works {
+		return []*attempt{&w.has}
+	}
+	return w.attempts
 }
+
+// working are those of them whose handlers are at work.
+func (w *worker) working() []*attempt {
+	return slices.DeleteFunc(slices.Clone(w.inHand()), func(a *attempt) bool { return a.back })
+}
+
+// flies reports whether the worker's next step is one that others interrupt.
+func (w *worker) flies() bool { return w.state == works && w.has.flies() || w.queue.outbox != nil }
+
+// flies reports whether the handler's next step is one, as a transaction is.
+func (a *attempt) flies() bool { return a != nil && a.tx }
 
 func (w *worker) step() {
 	w.node.working = w
 	defer func() { w.node.working = nil }()
-	switch w.state {
-	case asks:
-		w.ask()
-	case works:
-		switch {
-		case w.node.w.now < w.endsAt:
-			w.beat()
-		case w.call == nil:
-			w.end()
-		case w.call.asks != nil:
-			ask := w.call.asks
-			w.call.asks = nil
-			ask()
-			w.proceed()
-		default:
-			w.proceed()
-		}
-	default:
-		if w.state == claims {
-			w.idle = w.node.w.now
-		}
-		if w.queue.outbox != nil {
-			w.runOnce()
-		} else {
-			w.claim()
-		}
-	}
-}
-
-// flies reports whether the worker's next step is one that others interrupt.
-func (w *worker) flies() bool { return w.tx || w.queue.outbox != nil }
-
-func (w *worker) claim() {
-	world := w.node.w
-	job, err := w.node.engine.Claim(ctx, w.queue.row.Name, w.name)
-	switch {
-	case err != nil:
-		w.failed(err)
-	case job == nil:
-		w.goOn(asks, world.now)
-	default:
-		w.take(job)
-		if handler := world.scenario.Handlers[job.Schedule]; handler != nil {
-			w.call = newCall(w, handler)
-		}
-		w.work()
-	}
-}
-
-// take takes a job that was claimed, and draws how its handler goes.
-func (w *worker) take(job *tickonce.Job) {
-	world := w.node.w
-	world.truth.checkJob(job, w.queue)
-	takes := world.handle(w, job)
-	w.job, w.reason, w.unsure = job, errHandler, false
-	w.endsAt = world.now.Add(takes.Milliseconds())
-	w.beatLater()
-}
-
-// handler is what handles the job, and how often it beats.
-func (w *worker) handler(job *tickonce.Job) (handler Handler, heartbeat time.Duration) {
-	if o := w.queue.outbox; o != nil {
-		return o.Deliver, o.Heartbeat
-	}
-	s := w.node.w.truth.named[job.Schedule].scenario
-	return s.Handler, s.Heartbeat
-}
-
-// beatLater has the next automatic heartbeat be due an interval from now.
-func (w *worker) beatLater() {
-	w.beatAt = store.None
-	if _, every := w.handler(w.job); every > 0 && !w.hangs {
-		w.beatAt = w.node.w.now.Add(every.Milliseconds())
-	}
-}
-
-// work lets the handler run until its next heartbeat or its end.
-func (w *worker) work() {
-	w.goOn(works, min(w.endsAt, w.beatAt))
-}
-
-// beat extends the claim. A handler that learns that its claim is lost gives
-// up.
-func (w *worker) beat() {
-	err := w.heartbeat()
-	if errors.Is(err, tickonce.ErrClaimLost) {
-		w.tell(EventHandlerCut, "claim-lost")
-		w.free()
-		return
-	}
-	w.beatLater()
-	w.work()
-}
-
-// heartbeat extends the claim.
-func (w *worker) heartbeat() error {
-	err := w.job.Heartbeat(ctx, 0)
-	lost := errors.Is(err, tickonce.ErrClaimLost)
-	w.node.w.coverage.sometimes(heartbeatRefused, lost)
-	if !lost {
-		w.check(err)
-	}
-	if w.call != nil {
-		w.call.Job.Deadline = w.job.Deadline
-	}
-	return err
-}
-
-// free makes the worker claim again.
-func (w *worker) free() {
-	w.leave()
-	w.goOn(claims, w.node.w.now)
-}
-
-// end settles the claim when the handler has ended, or leaves that to others.
-func (w *worker) end() {
-	world := w.node.w
-	if w.tx && w.ends != panics {
-		w.transact()
-		return
-	}
-	if spawns := w.spawns; len(spawns) > 0 && w.ends == succeeds {
-		w.spawns = nil
-		if err := w.node.enqueue(spawns, entryOf(w.job)); err != nil {
-			w.ends = fails
-		}
-		w.goOn(works, world.now)
-		return
-	}
-	if !w.unsure {
-		world.coverage.sometimes(handlerPanicked, w.ends == panics)
-		w.tell(EventHandlerEnded, w.ends.String())
-	}
-	switch {
-	case w.ends == panics:
-		w.free()
-	case !w.unsure && world.sendLater(w):
-		w.free()
-	default:
-		w.settle()
-	}
-}
-
-// ask asks until when there is nothing to claim.
-func (w *worker) ask() {
-	w.woken = store.None
-	at, some, err := w.nextClaimAt()
-	switch {
-	case err != nil:
-		w.failed(err)
-	case w.woken != store.None: // what it was told is old
-		w.goOn(sleeps, max(w.woken, w.node.w.now))
-	case some:
-		w.goOn(sleeps, w.node.w.whenShown(store.Instant(at.UnixMilli())))
-	default:
-		w.goOn(sleeps, store.None)
-	}
-}
-
-func (w *worker) nextClaimAt() (time.Time, bool, error) {
-	if o := w.queue.outbox; o != nil {
-		return w.node.engine.Outbox(o.Name).NextClaimAt(ctx)
-	}
-	return w.node.engine.NextClaimAt(ctx, w.queue.row.Name)
-}
-
-// settle ends the claim when the handler has returned. A failed call is made
-// again: the claim's token makes that safe.
-func (w *worker) settle() {
-	err := w.node.w.settle(w.job, w.ends, w.reason)
-	lost := errors.Is(err, tickonce.ErrClaimLost)
-	if w.ends == succeeds && !w.unsure {
-		w.node.w.coverage.sometimes(ackRefused, lost)
-	}
-	if err != nil && !lost {
-		w.unsure = true
-		w.failed(err)
-		return
-	}
-	w.free()
-}
-
-// settle tells the engine how the handler of the job ended.
-func (w *world) settle(job *tickonce.Job, ends ending, reason handlerError) (err error) {
-	w.intent = intent{ends: ends, reason: reason}
-	if ends == fails {
-		err = job.Retry(ctx, reason)
+	if w.engine == nil {
+		w.stepByHand()
 	} else {
-		err = job.Ack(ctx)
+		w.stepEngine()
 	}
-	w.intent = intent{}
-	return err
 }
 
-// failed makes the call again later.
-func (w *worker) failed(err error) {
-	w.check(err)
-	if w.state == sleeps {
-		w.state = claims // nothing wakes it before
+// stepEngine steps the engine's worker, and takes note of what it says.
+func (w *worker) stepEngine() {
+	full := len(w.attempts) == w.queue.concurrency
+	w.roused, w.outage, w.leaves = false, false, w.stopping
+	w.asked = w.clock()
+	w.age()
+	w.stepping = true
+	next, report, err := w.engine.Step(w.context)
+	w.stepping = false
+	if report.Phase != "" {
+		w.failing = report.Err != nil
+		w.check(report.Err)
 	}
-	w.goOn(w.state, w.node.w.now.Add(errorBackoffMS))
+	if report.Phase == tickonce.PhaseSettle && report.Err == nil {
+		w.settled()
+	}
+	for _, run := range report.Begun {
+		w.begin(run)
+	}
+	w.age()
+	for _, a := range w.returned {
+		a.ended()
+	}
+	w.returned = w.returned[:0]
+	w.hear()
+	if next.IsZero() {
+		w.finished(err)
+		return
+	}
+	if full && len(w.attempts) < w.queue.concurrency {
+		w.idle = w.node.w.now
+	}
+	until := store.Instant(next.UnixMilli())
+	if w.roused { // by what its runs did when they heard of their end
+		until = w.clock()
+	} else {
+		w.rests(until)
+	}
+	w.sleep(until, report.Phase != "")
+}
+
+// clock is what the process's own clock shows.
+func (w *worker) clock() store.Instant { return w.node.clock.at(w.node.w.now) }
+
+// wakeUp has the worker of the engine's look for jobs at once.
+func (w *worker) wakeUp() {
+	if w.engine != nil && !w.stepping {
+		w.stepAt(w.node.w.now)
+	}
+}
+
+// begin has the handler of a run begin.
+func (w *worker) begin(run *tickonce.Run) {
+	w.numbers++
+	a := &attempt{worker: w, hired: hired{run: run, number: w.numbers, timeoutAt: store.None, holds: store.None, renewBy: store.None}}
+	if w.queue.timeout > 0 {
+		a.timeoutAt = w.asked.Add(w.queue.timeout.Milliseconds())
+	}
+	w.attempts = append(w.attempts, a)
+	a.take(run.Job)
+	if j := w.node.w.truth.jobs[store.JobID(run.Job.ID)]; j != nil {
+		a.renewed(j.stamps.VisibilityMS)
+	}
+	a.begins()
+	a.again(a.endsAt)
+}
+
+// renewed notes that the claim was made, or renewed, by the call under way.
+func (a *attempt) renewed(visibilityMS int64) {
+	asked := a.worker.asked
+	a.holds, a.renewBy, a.turns = asked.Add(visibilityMS), asked.Add(max(visibilityMS/2, 1)), a.worker.node.w.turns
+}
+
+// attempt is the one whose handler the event lets go on; nil if it has returned.
+func (n *node) attempt(e event) *attempt {
+	for _, a := range n.workers[e.index].attempts {
+		if a.number == e.epoch && !a.back {
+			return a
+		}
+	}
+	return nil
+}
+
+// step has the handler go on.
+func (a *attempt) step() {
+	n := a.worker.node
+	n.working, n.handling, a.calls = a.worker, a, true
+	defer func() { n.working, n.handling = nil, nil }() // also where it is abandoned
+	a.goesOn()
+	if a.calls = false; a.quits != nil && !a.back {
+		a.giveUp(a.quits)
+	}
+}
+
+// goesOn has the handler go on, and return if it is at its end.
+func (a *attempt) goesOn() {
+	if !a.goOn() || !a.writes() {
+		return
+	}
+	a.worker.node.w.coverage.sometimes(handlerPanicked, a.ends == panics)
+	a.tell(EventHandlerEnded, a.ends.String())
+	switch a.ends {
+	case succeeds:
+		a.returns(nil)
+	case fails:
+		a.returns(a.reason)
+	default:
+		a.returns(a.run.Call(func(context.Context, *tickonce.Job) error { panic(string(a.reason)) }))
+	}
+}
+
+// giveUp has the handler return since its context has ended.
+func (a *attempt) giveUp(cause error) {
+	reason := "timeout"
+	switch cause {
+	case tickonce.ErrClaimLost:
+		reason = "claim-lost"
+	case errStopped:
+		reason = "stop"
+	}
+	a.tell(EventHandlerCut, reason)
+	a.call.end()
+	a.call = nil
+	a.returns(handlerError(textOf(cause)))
+}
+
+// returns has the handler return, which the worker is told when its step is over.
+func (a *attempt) returns(err error) {
+	w := a.worker
+	a.back, a.err = true, err
+	if w.stepping {
+		w.returned = append(w.returned, a)
+		return
+	}
+	a.ended()
+	w.stepAt(w.node.w.now)
+}
+
+// ended tells the worker that the handler has returned.
+func (a *attempt) ended() {
+	w, cause := a.worker, a.run.Cause()
+	a.told, a.cut = true, cause == errStopped
+	a.loose = a.loose || cause == tickonce.ErrClaimLost
+	w.engine.Ended(a.run, a.err)
+	w.roused = true
+	if a.loose {
+		w.drop(a)
+	}
+}
+
+func (w *worker) drop(a *attempt) {
+	i := slices.Index(w.attempts, a)
+	w.attempts = slices.Delete(w.attempts, i, i+1)
+}
+
+// age notes which runs have timed out.
+func (w *worker) age() {
+	for _, a := range w.attempts {
+		a.overdue = a.overdue || !a.told && !a.loose && a.timeoutAt <= w.clock()
+	}
+}
+
+// settled notes that the worker has settled whatever had come to an end before
+// its step.
+func (w *worker) settled() {
+	for _, a := range slices.Clone(w.attempts) {
+		switch {
+		case a.loose:
+		case a.told:
+			w.drop(a)
+		default:
+			a.loose = a.overdue
+		}
+	}
+}
+
+// hear has the handlers hear that their contexts have ended, and checks that
+// this was right.
+func (w *worker) hear() {
+	world, now := w.node.w, w.clock()
+	for _, a := range slices.Clone(w.attempts) {
+		cause := a.run.Cause()
+		known := a.turns == world.turns // or it was reckoned by another clock
+		switch {
+		case a.back || a.heard:
+			continue
+		case cause == nil:
+			if w.outage && known && a.holds < now && !a.overdue && !a.loose {
+				a.fail(keepsClaims, "goes on although its claim could not be renewed in time")
+			}
+			continue
+		case cause == tickonce.ErrClaimLost:
+			a.loose = true
+			a.hears(cause)
+		case cause == error(errStopped):
+			if known && now < w.cutAt {
+				a.fail(stops, "was cut off before its time")
+			}
+			a.hears(cause)
+		default:
+			if known && !a.overdue {
+				a.fail(timesOut, "timed out before its time")
+			}
+			a.hears(cause)
+		}
+	}
+}
+
+// hears has the handler hear that its context has ended, and return as soon as it
+// is not in the middle of a call. One that hangs hears nothing.
+func (a *attempt) hears(cause error) {
+	a.heard = true
+	switch {
+	case a.hangs:
+	case a.calls:
+		a.quits = cause
+	default:
+		a.giveUp(cause)
+	}
+}
+
+// rests checks what the worker leaves as it sleeps until the instant (W4, W6, X5).
+func (w *worker) rests(until store.Instant) {
+	world, now := w.node.w, w.clock()
+	if until <= now {
+		return
+	}
+	world.checked[aRest]++
+	for _, a := range w.attempts {
+		switch {
+		case a.loose || a.turns != world.turns:
+		case a.told || a.overdue:
+			if !w.failing {
+				a.fail(timesOut, "has come to its end, and is left unsettled")
+			}
+		case a.timeoutAt < until:
+			a.fail(timesOut, "times out at "+text(a.timeoutAt)+", and its worker sleeps until "+text(until))
+		case a.renewBy < until && !w.failing:
+			a.fail(keepsClaims, "has a claim until "+text(a.holds)+", and its worker sleeps until "+text(until))
+		}
+	}
+	if leaves := w.cutAt.Add(noticeTime.Milliseconds()); w.stopping && w.stopTurns == world.turns && leaves < until {
+		world.fail(stops, "", fmt.Sprintf("%s has to end by %s, and sleeps until %s", w.name, text(leaves), text(until)))
+	}
+}
+
+// fail notes what is wrong with the run.
+func (a *attempt) fail(broken invariant, what string) {
+	a.worker.node.w.fail(broken, a.job.Schedule, jobOf(store.Instant(a.job.Boundary.UnixMilli()))+" "+what)
+}
+
+// leaveOff begins the stop of a worker of the engine's.
+func (w *worker) leaveOff() {
+	w.stopping, w.cutAt, w.stopTurns = true, w.clock().Add(stopTime.Milliseconds()), w.node.w.turns
+	w.stop(errStopped)
+	if !w.stepping {
+		w.stepAt(w.node.w.now)
+	}
+}
+
+// finished takes note of the worker's end.
+func (w *worker) finished(err error) {
+	world := w.node.w
+	var left *tickonce.AbandonedError
+	working := len(w.working())
+	switch {
+	case !w.stopping:
+		world.fail(stops, "", w.name+" ended without being stopped")
+	case !errors.As(err, &left):
+		if len(w.attempts) > 0 || err != nil {
+			world.fail(stops, "", fmt.Sprintf("%s ended with %d runs in hand, and the error %v", w.name, len(w.attempts), err))
+		}
+	case left.Running != working || w.stopTurns == world.turns && w.clock() < w.cutAt.Add(noticeTime.Milliseconds()):
+		world.fail(stops, "", fmt.Sprintf("%s left %d of %d runs behind", w.name, left.Running, working))
+	}
+	w.cutOff()
+	w.node.leave()
+}
+
+// endsAs checks that the job of a run ends as the run did (W5, W6, X5).
+func (a *attempt) endsAs(s *store.Settle, j *trueJob) bool {
+	most := backoffMS(int64(j.stamps.BaseBackoffMS), j.attempts)
+	least := most / 2
+	if a.cut && !a.overdue {
+		most, least = 0, 0
+	}
+	again := j.attempts < j.stamps.MaxAttempts && s.To == store.Pending && least <= s.DelayMS && s.DelayMS <= most ||
+		j.attempts >= j.stamps.MaxAttempts && s.To == store.Dead
+	switch {
+	case a.overdue:
+		return again && strings.HasPrefix(s.Error, "timed out after ")
+	case !a.told:
+		return false
+	case a.err == nil:
+		return s.To == store.Done
+	default:
+		return again && s.Error == a.err.Error()
+	}
+}
+
+// givesBack reports whether the settlement gives back a job that the worker claimed
+// as its stop began, and has not begun (W6).
+func (w *worker) givesBack(s *store.Settle, j *trueJob) bool {
+	return w.stopping && s.To == store.Pending && s.DelayMS == 0 && s.Error == j.lastError
+}
+
+// attends is by how much later than others the worker may notice a job: one that its
+// process did not put there it finds when it polls.
+func (w *worker) attends() int64 {
+	if w.engine == nil || w.node.w.alone {
+		return 0
+	}
+	return pollMS
 }
 
 // check refuses an error that is not a lost call's.
@@ -316,95 +469,4 @@ func (w *worker) check(err error) {
 	if err != nil && !errors.Is(err, faultstore.ErrLost) {
 		w.node.w.fail(noError, "", fmt.Sprintf("%s of queue %q: %v", w.name, w.queue.name, err))
 	}
-}
-
-// wake makes a worker that sleeps, or is about to, claim at t, or sooner.
-func (w *worker) wake(t store.Instant) {
-	switch {
-	case w.state == asks:
-		w.woken = min(w.woken, t)
-	case w.state == sleeps && t < w.wakes:
-		w.goOn(sleeps, t)
-	}
-}
-
-// handle draws how long the handler of the worker's job takes, and how it ends.
-func (w *world) handle(of *worker, job *tickonce.Job) (takes time.Duration) {
-	ends, hangs := succeeds, time.Duration(0)
-	of.fault, of.did = 0, did{}
-	visibility := job.Deadline.Sub(timeOf(w.shown()))
-	overrun := visibility + min(visibility, math.MaxInt64-visibility)
-	handler, _ := of.handler(job)
-	takes = w.draws.handlerTakes.within(handler.Takes)
-	switch handler.Kind {
-	case HandlerFails, HandlerPanics:
-		if handler.Fails == 0 || w.draws.handlerFails.happens(handler.Fails) {
-			if ends = fails; handler.Kind == HandlerPanics {
-				ends = panics
-			}
-		}
-	case HandlerOverruns:
-		takes = overrun
-	}
-	for _, i := range w.handlerFaults {
-		f := &w.scenario.Faults[i]
-		switch {
-		case f.Kind == FaultHandlerSpawns || !f.concerns(job, of.queue):
-			continue
-		case f.Kind == FaultPoison:
-			if !w.poisons(i, job) {
-				continue
-			}
-		case f.Chance != 0 && !w.draws.handlerFault.happens(f.Chance):
-			continue
-		}
-		w.faults[i].effect++
-		of.fault = i + 1
-		switch {
-		case f.Kind == FaultHandlerHangs:
-			hangs = max(hangs, time.Duration(w.start.Add((f.At+f.For).Milliseconds())-w.now)*time.Millisecond)
-		case f.Kind == FaultHandlerFails || f.Kind == FaultPoison:
-			ends = max(ends, fails)
-			of.did.accepted = of.did.accepted || f.Applied == AppliedYes ||
-				f.Applied == AppliedUnknown && w.draws.handlerApplied.choice(2) == 1
-		case f.Kind == FaultHandlerPanics:
-			ends = panics
-		case f.Takes == Span{}:
-			takes = overrun
-		default:
-			takes = w.draws.handlerSlow.within(f.Takes)
-		}
-	}
-	w.meets(job, of.fault)
-	of.ends, of.hangs = ends, hangs > 0
-	of.spawns, of.tx = w.spawns(of, job)
-	return max(takes, hangs)
-}
-
-// meets notes the fault that the job meets, for those who are told of it.
-func (w *world) meets(job *tickonce.Job, fault int) {
-	if j := w.truth.jobs[store.JobID(job.ID)]; j != nil && fault > 0 {
-		j.fault = fault
-	}
-}
-
-// poisons reports whether the fault has poisoned the job, which is drawn when a
-// handler of it first starts.
-func (w *world) poisons(fault int, job *tickonce.Job) bool {
-	f, state := &w.scenario.Faults[fault], &w.faults[fault]
-	id := store.JobID(job.ID)
-	poisoned, drawn := state.poison[id]
-	if !drawn {
-		if state.poison == nil {
-			state.poison = map[store.JobID]bool{}
-		}
-		poisoned = f.Chance == 0 || w.draws.poison.happens(f.Chance)
-		state.poison[id] = poisoned
-	}
-	return poisoned
-}
-
-// concerns reports whether the fault is one of this job's, which is of the queue.
-func (f *Fault) concerns(job *tickonce.Job, q *trueQueue) bool {
-	return (f.Schedule == "" || f.Schedule == job.Schedule) && (f.Queue == "" || f.Queue == q.name)
 }

@@ -41,6 +41,7 @@ type world struct {
 	flying   *flight      // the step under way, if it is one
 	flights  []*flight    // those that wait, at free indices nil
 	idle     []*coroutine // those without a flight
+	alone    bool         // a single process, and nobody else puts jobs into the store
 	openings int          // of the store
 	turns    int64        // of all clocks
 
@@ -115,6 +116,7 @@ const (
 	nodeStarts   // node, epoch
 	runnerSteps  // node, epoch
 	workerSteps  // node, index, epoch
+	handlerSteps // node, index of the worker, epoch: the number of the attempt
 	ackComes     // node, index
 	callMoves    // node, index
 )
@@ -182,6 +184,7 @@ func newWorld(s *Scenario, r rig) *world {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
 	w.planFaults()
+	w.alone = len(w.nodes) == 1 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == FaultOverload })
 	return w
 }
 
@@ -245,7 +248,7 @@ func (w *world) next() {
 	case snapshotDue:
 		w.snapshot()
 	case operatorActs:
-		w.takeOff(w.operator, operatorActs, w.edit)
+		w.takeOff(w.operator, e, w.edit)
 	case callMoves:
 		w.move(e)
 	default:
@@ -268,8 +271,8 @@ func (w *world) act(e event) {
 		w.defers(n, e, until)
 		return
 	}
-	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 || e.kind == workerSteps && n.workers[e.index].flies() {
-		w.takeOff(n, e.kind, func() { w.step(n, e) })
+	if len(w.slowFaults) > 0 || e.kind == nodeStarts && len(w.nodes) > 1 || e.kind == workerSteps && n.workers[e.index].flies() || e.kind == handlerSteps && n.attempt(e).flies() {
+		w.takeOff(n, e, func() { w.step(n, e) })
 		return
 	}
 	w.acting = n
@@ -294,6 +297,11 @@ func (w *world) step(n *node, e event) {
 	case workerSteps:
 		if worker := n.workers[e.index]; worker.epoch == e.epoch {
 			worker.step()
+			w.checkEvents()
+		}
+	case handlerSteps:
+		if a := n.attempt(e); a != nil {
+			a.step()
 			w.checkEvents()
 		}
 	case ackComes:
