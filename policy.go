@@ -17,6 +17,9 @@ type Overlap = store.Overlap
 
 // The policies of overlap. Unless it is OverlapAllow, at most one job of the
 // schedule's name is claimed at once, and one tick fires at most one boundary.
+// A claim that has lapsed is in the way until its job is claimed again, or
+// dies: a schedule that moves to another queue waits for the job it left in the
+// old one.
 const (
 	OverlapAllow     = store.Allow
 	OverlapSkip      = store.SkipLive  // not while one is pending or claimed
