@@ -20,10 +20,10 @@ import (
 // checked while measuring.
 func TestMeasure(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, measure([]string{"-n", "1000", "-peers", "", "-r", "1", "-json"}, &out))
+	require.NoError(t, measure([]string{"-n", "1000", "-peers", "", "-jobs", "1000", "-r", "1", "-json"}, &out))
 	var rows []row
 	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
-	require.Len(t, rows, len(contestants)+5+2*len(keepers))
+	require.Len(t, rows, len(contestants)+5+2*len(keepers)+1)
 	for _, r := range rows {
 		require.Positive(t, r.NS, r.What)
 	}

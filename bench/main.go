@@ -32,6 +32,7 @@ docs/BENCHMARKS.md and docs/PEERS.md say how to read the tables.
   go run .                              all of it, in a few minutes
   go run . -n 10000 -r 3 -peers ""      the engine alone, with 10,000 schedules
   go run . -n "" -peers 10000 -r 3      other libraries beside it
+  go run . -jobs 10000000 -peers ""     the engine alone, and 10,000,000 jobs through it
 
 `
 
@@ -39,6 +40,7 @@ func measure(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	sizes := flags.String("n", "10000,100000,1000000", "numbers of schedules, each from 1000 to 1000000; none: leave out the engine by itself")
 	peerSizes := flags.String("peers", "10000,100000", "the same beside other libraries; none: leave them out")
+	jobs := flags.Int("jobs", 0, "how many jobs go through an engine with each number of schedules, at least 1000; 0: leave them out")
 	repetitions := flags.Int("r", 15, "repetitions of each measurement")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	markdown := flags.String("markdown", "", "write the comparison with other libraries to this `file`")
@@ -55,6 +57,9 @@ func measure(args []string, out io.Writer) error {
 	if *repetitions < 1 {
 		return fmt.Errorf("-r: %d is not a number from 1 on", *repetitions)
 	}
+	if *jobs != 0 && *jobs < 1000 {
+		return fmt.Errorf("-jobs: %d is not 0 or a number from 1000 on", *jobs)
+	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%q is not a flag, see bench -h", flags.Arg(0))
 	}
@@ -65,6 +70,9 @@ func measure(args []string, out io.Writer) error {
 	if len(alone) > 0 {
 		kept := min(diskSchedules, slices.Min(alone))
 		measures = append(measures, measureQueue, measureSkip, func() ([]row, error) { return measureDisk(kept, *repetitions) })
+	}
+	if *jobs > 0 {
+		measures = append(measures, func() ([]row, error) { return measureJobs(alone, *jobs) })
 	}
 	for _, n := range beside {
 		measures = append(measures, func() ([]row, error) { return measurePeers(n, *repetitions) })

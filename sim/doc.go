@@ -49,7 +49,11 @@
 //
 // With [Scenario.Store] all of it runs on a store of yours, which is judged with the
 // engine; package storetest, the suite of calls that it has to pass first, says more
-// clearly what is wrong with a single one.
+// clearly what is wrong with a single one. [Scenario.Reopen] has each restart open it
+// anew.
+//
+// [WatchJournal] holds what a journal of an engine has recorded against the same
+// invariants, as far as rows can tell of them.
 //
 // [Watch] runs a scenario and tells what happens in it, event by event, each with
 // the one that led to it: from a boundary that fired late back to the fault that
