@@ -33,7 +33,7 @@ func (r *rig) works() {
 	r.run(func(j *tickonce.Job) error { return j.Ack(r.ctx) })
 }
 
-func TestX4BreakerOpensAtThreeFailuresInARow(t *testing.T) {
+func TestX4I10BreakerOpensAtThreeFailuresInARow(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
 		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
 		r.fails()
@@ -60,7 +60,8 @@ func TestX4BreakerOpensAtThreeFailuresInARow(t *testing.T) {
 	})
 }
 
-func TestX4BreakerCountsJobsAndNotAttempts(t *testing.T) {
+// A run that failed is not done, and has a budget of its own.
+func TestX4C87BreakerCountsJobsAndNotAttempts(t *testing.T) {
 	onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
 		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{MaxAttempts: 3, Breaker: 1})
 		r.run(func(j *tickonce.Job) error { return j.RetryAfter(r.ctx, errors.New("boom"), 0) })
@@ -72,6 +73,9 @@ func TestX4BreakerCountsJobsAndNotAttempts(t *testing.T) {
 			require.NoError(t, job.RetryAfter(r.ctx, errors.New("boom"), 0))
 		}
 		require.Equal(t, tickonce.PausedByBreaker, r.lookup("s").Paused)
+		q, err := r.Queue(r.ctx, "q")
+		require.NoError(t, err)
+		require.Equal(t, []int64{0, 2, 1}, []int64{q.Done, q.Retried, q.Died})
 	})
 }
 

@@ -221,7 +221,7 @@ func TestX10I9F2AnOutageAtTheEdgeOfTheHoursDoesNotSpin(t *testing.T) {
 
 // A run-once is paused by the write that fires it, before anyone can start it
 // (F6), and its claim is the one that counts here, not a recurring one's (F20).
-func TestX8F6F20ARunOnceStartsOnce(t *testing.T) {
+func TestX8F6F20I10ARunOnceStartsOnce(t *testing.T) {
 	for name, again := range map[string]func(*rig){"goes on": func(*rig) {}, "restarted": (*rig).restart, "restored": (*rig).restore} {
 		t.Run(name, func(t *testing.T) {
 			onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
