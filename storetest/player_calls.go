@@ -61,7 +61,7 @@ func (p *player) settleOne() store.Settle {
 		s.Ended = store.OK + store.Execution(p.below(int(store.Lost)))
 	}
 	if s.To != store.Done {
-		s.Error = p.one(fullText, "", "broke")
+		s.Error = p.one(fullText, "", "broke", "broke", "broke")
 	}
 	if s.To == store.Pending {
 		s.DelayMS = p.delay()
