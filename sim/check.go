@@ -22,6 +22,7 @@ const (
 	aMadeMove
 	aHold
 	aPass
+	aSkip
 	aFire
 	aReport
 	anOperation
@@ -30,6 +31,7 @@ const (
 	aJobReceived
 	aSettlement
 	anEnding
+	aBreakerCount
 	anExtension
 	aSecondAck
 	aDelivery
@@ -42,6 +44,7 @@ const (
 	aPause
 	aResume
 	anEdit
+	aTrigger
 	anAnswer
 	aStop
 	anEnd
@@ -68,15 +71,17 @@ var checkedAt = [occasions][]invariant{
 	aCurrentMove:      {rightRows, queueBound},
 	aMadeMove:         {capHeld, holdsBad, liveness},
 	aHold:             {holdsStill},
-	aPass:             {movesOn, oneFate},
+	aPass:             {movesOn, oneFate, runsOnce},
+	aSkip:             {namedSkips},
 	aFire:             {firesOnce, onGridOnly, notEarly, oneFate, fireOrder, oneState},
 	aReport:           {trueReport},
 	anOperation:       {trueEvents},
 	aClaim:            {oneState, claimOrder},
-	aClaimedJob:       {oneState, oneClaim, notEarly, attemptsHeld, rightJob, claimOrder, liveness},
+	aClaimedJob:       {oneState, oneClaim, notEarly, attemptsHeld, rightJob, runsAlone, runsOnce, claimOrder, liveness},
 	aJobReceived:      {rightJob},
 	aSettlement:       {staleToken},
 	anEnding:          {rightEnding, attemptsHeld},
+	aBreakerCount:     {opensBreaker},
 	anExtension:       {staleToken},
 	aSecondAck:        {staleToken},
 	aDelivery:         {oneDelivery},
@@ -84,11 +89,12 @@ var checkedAt = [occasions][]invariant{
 	aRenewal:          {oneLease, keepsLease},
 	aRelease:          {oneLease},
 	aCommit:           {revGuard, staleToken, queueBound},
-	aRegistration:     {keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce, asAsked, rightPolicy},
+	aRegistration:     {keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce, asAsked, rightPolicy, namedSkips},
 	aRepair:           {repairs, keepsGrid, firstOfGrid, notEarly, onGridOnly, firesOnce},
 	aPause:            {pauses},
-	aResume:           {pauses},
+	aResume:           {pauses, namedSkips},
 	anEdit:            {asAsked},
+	aTrigger:          {asAsked},
 	anAnswer:          {noError},
 	aStop:             {exits, releases},
 	anEnd:             {exits},

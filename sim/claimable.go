@@ -44,9 +44,10 @@ func (j *trueJob) goesBefore(k *trueJob) bool {
 	return cmp.Or(cmp.Compare(k.priority, j.priority), cmp.Compare(j.runAt, k.runAt), cmp.Compare(j.id, k.id)) < 0
 }
 
-// mayBeClaimed reports whether the job is ready and not doomed.
+// mayBeClaimed reports whether the job is ready, and neither doomed nor to wait for
+// another.
 func (j *trueJob) mayBeClaimed(now store.Instant) bool {
-	return j.readyAt() <= now && j.doomedAt() > now
+	return j.readyAt() <= now && j.doomedAt() > now && !j.waits()
 }
 
 // first is the job of the queue that is to be handed out at now; nil without
@@ -68,6 +69,9 @@ func (t *truth) first(q *trueQueue, now store.Instant) *trueJob {
 		case waits && j.runAt > now: // the clock stepped back (K4)
 			l.ready.pop()
 			l.wait(j, now)
+		case waits && j.waits():
+			l.ready.pop()
+			j.schedule.waiting = append(j.schedule.waiting, j.id)
 		default:
 			l.ready.pop()
 		}

@@ -279,7 +279,7 @@ func (c *comparer) gone(p *page, r fateRun) {
 	if b.kind == 0 {
 		b = c.b.blowOf(p, last, false)
 	}
-	if b.kind != EventRemoved && b.kind != EventPaused && c.b.isAhead(last) {
+	if b.kind != EventRemoved && b.kind != EventPaused && b.kind != EventBreakerOpened && c.b.isAhead(last) {
 		b = blow{kind: EventClockTurned, fault: c.b.turned}
 	}
 	e := Effect{

@@ -125,9 +125,18 @@ func (w *world) chargeRest() {
 			w.chargeSilence(s)
 		}
 		if s.known {
-			s.left = w.charge(s, s.row.Cursor, w.shown()+1, left)
+			s.left = w.chargeUnfired(s, left)
 		}
 	}
+}
+
+// chargeUnfired charges what is due of the schedule and has not fired, and counts it. A
+// run-once that had its turn has nothing due.
+func (w *world) chargeUnfired(s *trueSchedule, count func(*Cost) *int64) int64 {
+	if s.row.Paused == store.PausedByRunOnce {
+		return 0
+	}
+	return w.charge(s, s.row.Cursor, w.shown()+1, count)
 }
 
 // boundaries are those of one grid that have fired: runs of neighbours, in

@@ -23,6 +23,17 @@ const (
 	editMidTick
 	editConflict
 	pauseSkipped
+	skippedByHours
+	skippedByPolicy
+	skippedByOverlap
+	missedItsTurn
+	missedByEdit
+	beforeItsGrid
+	triggerRefused
+	triggerEnds
+	ranOnce
+	breakerReset
+	breakerOpened
 	leaderChanged
 	twoLeaders
 	leaseLapsed
@@ -79,6 +90,17 @@ var catalogue = [marks]struct{ id, about string }{
 	editMidTick:           {"edit-mid-tick", "a schedule was edited between the read and the write of a tick"},
 	editConflict:          {"edit-conflict", "an edit was refused because its row had changed since it had read it"},
 	pauseSkipped:          {"pause-skipped", "a resume skipped what came due in the pause"},
+	skippedByHours:        {"skipped-by-hours", "a tick outside active hours skipped boundaries"},
+	skippedByPolicy:       {"skipped-by-policy", "a tick skipped boundaries by their schedule's catch-up policy"},
+	skippedByOverlap:      {"skipped-by-overlap", "a tick skipped boundaries since a job of their schedule was live"},
+	missedItsTurn:         {"missed-its-turn", "a run-once came too late to fire"},
+	missedByEdit:          {"missed-by-edit", "a new grid began while boundaries of the old one were due"},
+	beforeItsGrid:         {"before-its-grid", "a new grid began behind some of its boundaries"},
+	triggerRefused:        {"trigger-refused", "a fire by hand was refused, by a pause or a job that was live"},
+	triggerEnds:           {"trigger-ends", "a fire by hand was the only turn of a run-once"},
+	ranOnce:               {"ran-once", "a run-once fired, which ended its schedule"},
+	breakerReset:          {"breaker-reset", "a job that is done ended a row of failures"},
+	breakerOpened:         {"breaker-opened", "a breaker paused its schedule"},
 	leaderChanged:         {"leader-changed", "another runner than the last one took the lead"},
 	twoLeaders:            {"two-leaders", "two runners believed to lead at once"},
 	leaseLapsed:           {"lease-lapsed", "a leader found its lease lapsed and took it anew"},

@@ -134,6 +134,9 @@ func (p *parser) schedule(l *line) {
 		if w, ok := l.at("outbox"); ok && !p.outboxes[s.Outbox] {
 			p.refuseOutbox(l, w)
 		}
+		if w, ok := l.at("attempts"); ok && s.RunOnce && s.MaxAttempts > 1 {
+			p.refuseText(l, w, refuse(w.text, "1, or no attempts=, with run-once=yes"))
+		}
 	})
 }
 

@@ -128,6 +128,8 @@
 //	schedule  NAME every=SPEC queue=NAME catch-up=all|latest|grace|none
 //	          anchor=T handler=H priority=N expires=D visibility=D attempts=N
 //	          backoff=D heartbeat=D payload=TEXT outbox=NAME
+//	          overlap=allow|skip|buffer-one hours=TIME-TIME@ZONE run-once=yes|no
+//	          breaker=N|off timeout=D
 //
 // where every=5m stands for the spec "@every 5m", and H is ok, ok:D, ok:D..D,
 // fail, fail:P, fail:P:D..D, panic, panic:P, panic:P:D..D or slow, which takes
@@ -148,6 +150,16 @@
 // When a handler panics there, its worker goes on and nobody settles the claim. Such
 // workers have no concurrency= and no timeout=. Outboxes are worked by RunOnce.
 //
+// The last five are policies. With overlap=skip a boundary is skipped while a job of
+// the schedule is pending or claimed, with buffer-one while one is pending; and with
+// both no second one is handed out while one is claimed. Outside of hours=08:00-17:30
+// all boundaries are skipped; they may go over midnight, and are of UTC without a
+// zone of the IANA database. The zones are part of the simulator, each with the rule
+// that holds there now in all years, so that they are the same on every platform. A
+// schedule with run-once=yes fires once, and its job starts at most once. A schedule
+// is paused after so many jobs in a row that died, by breaker=, until it is resumed. A
+// handler that takes longer than timeout= fails.
+//
 // An outbox has entries, which its workers deliver, as deliver= says. A handler of a
 // schedule with outbox= that succeeds puts an entry there, in one transaction with
 // its ack and a look at its schedule: both are written, or neither. One that
@@ -160,7 +172,8 @@
 // What is left out has its default: one process, which does not stand by; a start
 // at 2026-01-01T00:00:00Z; one worker in each process for each queue of a schedule;
 // a handler that succeeds at once; catch-up=all; and the engine's own, such as a
-// lease of 60s, visibility=5m, attempts=3 and backoff=1m, and of an outbox attempts=5.
+// lease of 60s, visibility=5m, attempts=3 and backoff=1m, and of an outbox attempts=5;
+// but breaker=off.
 //
 // The lines of what goes wrong. D is counted from the start; a fault that has
 // a key for= may be written during D..D instead:
@@ -199,12 +212,18 @@
 //	at D      edit change schedule=NAME every=SPEC queue=NAME catch-up=POLICY
 //	          point=POINT
 //	at D      edit rename schedule=NAME to=NAME point=POINT
+//	at D      edit policies schedule=NAME overlap=POLICY hours=TIME-TIME@ZONE
+//	          run-once=yes|no breaker=N|off timeout=D point=POINT
+//	at D      edit trigger schedule=NAME point=POINT
 //	at D      tamper schedule=NAME every=SPEC|row=ROW for=D point=POINT
 //
 // An edit is made by somebody outside the processes, whose calls fail like those
 // of others and are made again: add registers the schedule as its line has it,
 // change with other keys; rename removes the schedule and registers what it was
-// under the name of another one, both or neither; queue overload puts jobs of no
+// under the name of another one, both or neither; policies registers it with those
+// policies and without those of its line that are left out; trigger has it fire at
+// once, whatever its hours, unless it is paused or its overlap forbids it; queue
+// overload puts jobs of no
 // schedule into a queue, or entries into an outbox, all or none, and once, even if
 // the reply is lost. tamper writes another spec, or a row that is spoilt, behind the
 // engine's back, and with for= mends it afterwards; ROW is bad-spec, cut-spec,
@@ -344,6 +363,17 @@
 //	edit-mid-tick             a schedule was edited between the read and the write of a tick
 //	edit-conflict             an edit was refused because its row had changed since it had read it
 //	pause-skipped             a resume skipped what came due in the pause
+//	skipped-by-hours          a tick outside active hours skipped boundaries
+//	skipped-by-policy         a tick skipped boundaries by their schedule's catch-up policy
+//	skipped-by-overlap        a tick skipped boundaries since a job of their schedule was live
+//	missed-its-turn           a run-once came too late to fire
+//	missed-by-edit            a new grid began while boundaries of the old one were due
+//	before-its-grid           a new grid began behind some of its boundaries
+//	trigger-refused           a fire by hand was refused, by a pause or a job that was live
+//	trigger-ends              a fire by hand was the only turn of a run-once
+//	ran-once                  a run-once fired, which ended its schedule
+//	breaker-reset             a job that is done ended a row of failures
+//	breaker-opened            a breaker paused its schedule
 //	leader-changed            another runner than the last one took the lead
 //	two-leaders               two runners believed to lead at once
 //	lease-lapsed              a leader found its lease lapsed and took it anew

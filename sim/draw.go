@@ -205,6 +205,11 @@ var drawings = [...]struct {
 		}
 		f.To = others[d.n("to", len(others))].Name
 	}},
+	FaultEditPolicies: {"edit", false, func(d *drawing, f *Fault) {
+		edited(d, f)
+		f.Policies = d.policies()
+	}},
+	FaultEditTrigger: {"edit", false, edited},
 	FaultTamper: {"store", false, func(d *drawing, f *Fault) {
 		f.Schedule, f.Point, f.For = d.schedule().Name, d.point(), d.lasts()
 		if f.Row = Spoiling(d.n("row", int(SpoilEndOfTime)+1)); f.Row == 0 {
@@ -220,6 +225,28 @@ func edited(d *drawing, f *Fault) {
 		d.edited = d.schedule().Name
 	}
 	f.Schedule, f.Point = d.edited, d.point()
+}
+
+// policies draws policies: each of them by even chance.
+func (d *drawing) policies() (p Policies) {
+	has := func(policy string) bool { return d.n("has "+policy, 2) == 1 }
+	if has("overlap") {
+		p.Overlap = one(d, "overlap", OverlapSkip, OverlapBufferOne)
+	}
+	if has("hours") {
+		start := d.upTo("hours from", 24*time.Hour-time.Minute).Truncate(time.Minute)
+		length := one(d, "hours for", time.Minute, time.Hour, 12*time.Hour, 24*time.Hour-time.Minute)
+		p.Hours = Hours{start, (start + length) % (24 * time.Hour), one(d, "zone", "", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")}
+	}
+	p.RunOnce = has("run-once")
+	if has("breaker") {
+		p.Breaker = one(d, "breaker", 1, 2, 3)
+	}
+	if has("timeout") {
+		v := d.visibility()
+		p.Timeout = one(d, "timeout", time.Second, max(wholeMS(v/2), time.Millisecond), v+time.Second)
+	}
+	return p
 }
 
 // drawing draws the faults of one run. Each kind of fault has streams of its

@@ -159,6 +159,8 @@ func whyNever(blow EventKind) Note {
 		return Note{"S7", "the schedule was paused; what it misses meanwhile never fires"}
 	case EventResumed:
 		return Note{"S7", "the schedule was resumed"}
+	case EventBreakerOpened:
+		return whyEvent(blow)
 	case EventClockTurned:
 		return Note{"K1", "by the store's clock they were not due before the run ended"}
 	case EventHeld, EventQueueFull:
@@ -187,6 +189,8 @@ func whyEvent(kind EventKind) Note {
 		return Note{"Q3", "a schedule that cannot be run is set aside for a minute, and its boundaries are kept"}
 	case EventStale:
 		return Note{"T3", "a schedule that was changed between read and write is read again before it fires"}
+	case EventBreakerOpened:
+		return Note{"X4", "a schedule is paused when so many of its jobs have failed in a row, until it is resumed"}
 	case EventRepaired:
 		return Note{"T11", "what a clock that was ahead had set is taken back (clock-repair=rearm)"}
 	case EventHandlerCut:
@@ -249,6 +253,8 @@ func (e *Effect) Text() string {
 		return e.times("is paused")
 	case EventResumed:
 		return e.times("is resumed")
+	case EventBreakerOpened:
+		return e.times("is paused by its breaker")
 	case EventRemoved:
 		return e.times("is removed")
 	case EventTampered:

@@ -115,7 +115,8 @@ const (
 	EventFired
 
 	// EventSkipped: boundaries that lie next to each other were skipped. Process,
-	// Schedule, Boundary (the first), Last, Count; Reason: cap, policy, pause.
+	// Schedule, Boundary (the first), Last, Count; Reason: pause, hours, policy,
+	// overlap, cap, missed.
 	EventSkipped
 
 	// EventHeld: a row that cannot be decided was quarantined. Process, Schedule,
@@ -144,6 +145,10 @@ const (
 	// EventResumed: and resumed. Process, Schedule, Boundary (of its cursor).
 	EventResumed
 
+	// EventBreakerOpened: a schedule was paused by its breaker. Process, Schedule, Queue,
+	// Boundary: of the job that failed last; Count of those that did.
+	EventBreakerOpened
+
 	// EventRemoved: a schedule was removed. Process, Schedule.
 	EventRemoved
 
@@ -154,6 +159,10 @@ const (
 	// EventEnqueued: a job of no schedule was put into a queue. Queue, Job. Events of
 	// such a job have neither Schedule nor Boundary.
 	EventEnqueued
+
+	// EventTriggered: a schedule was fired by hand. Schedule, Queue, Job; its jobs have
+	// no Boundary.
+	EventTriggered
 
 	// EventClaimed: a job was handed out. Process, Worker, Schedule, Queue, Boundary,
 	// Job, Attempt, Until.
@@ -195,8 +204,8 @@ var eventWords = [...]string{
 	EventCallLost: "call-lost", EventCallDelayed: "call-delayed", EventRowsRead: "rows-read",
 	EventTickWritten: "tick-written", EventTickRefused: "tick-refused", EventFired: "fired", EventSkipped: "skipped",
 	EventHeld: "held", EventStale: "stale", EventQueueFull: "queue-full", EventRegistered: "registered",
-	EventRepaired: "repaired", EventPaused: "paused", EventResumed: "resumed", EventRemoved: "removed",
-	EventTampered: "tampered", EventEnqueued: "enqueued", EventClaimed: "claimed", EventHandlerEnded: "handler-ended", EventHandlerCut: "handler-cut",
+	EventRepaired: "repaired", EventPaused: "paused", EventResumed: "resumed", EventBreakerOpened: "breaker-opened", EventRemoved: "removed",
+	EventTampered: "tampered", EventEnqueued: "enqueued", EventTriggered: "triggered", EventClaimed: "claimed", EventHandlerEnded: "handler-ended", EventHandlerCut: "handler-cut",
 	EventJobDone: "job-done", EventJobRetried: "job-retried", EventJobDied: "job-died", EventClaimLost: "claim-lost",
 	EventViolated: "violated",
 }

@@ -58,6 +58,7 @@ func (e *Event) Text() string {
 	case EventSkipped:
 		reason := map[string]string{
 			"cap": "beyond the 64 that are caught up", "policy": "by its catch-up policy", "pause": "since it was paused",
+			"hours": "outside its active hours", "overlap": "since a job of it is not done", "missed": "too late for its only turn",
 		}[e.Reason]
 		if e.Count == 1 {
 			return "skips " + clockText(e.Boundary, e.At) + ", " + reason
@@ -77,12 +78,16 @@ func (e *Event) Text() string {
 		return "is paused"
 	case EventResumed:
 		return "is resumed, next boundary " + clockText(e.Boundary, e.At)
+	case EventBreakerOpened:
+		return "is paused by its breaker, " + counted(e.Count, "job has", "jobs have") + " failed in a row"
 	case EventRemoved:
 		return "is removed"
 	case EventTampered:
 		return "its row is written behind the engine's back"
 	case EventEnqueued:
 		return e.job() + " is put into " + shown(e.Queue)
+	case EventTriggered:
+		return fmt.Sprintf("is fired by hand: job %d", e.Job)
 	case EventClaimed:
 		return e.job() + " is handed out until " + clockText(e.Until, e.Shown)
 	case EventHandlerEnded:

@@ -262,7 +262,14 @@ func whyCaughtUp(policy CatchUp, window time.Duration) Note {
 
 // whySkipped says by which rule what was missed is dropped.
 func whySkipped(reason string, policy CatchUp, window time.Duration) Note {
-	if reason == store.SkipCap.String() {
+	switch reason {
+	case store.SkipHours.String():
+		return Note{"X10", "outside its active hours nothing of a schedule fires: what comes due is dropped"}
+	case store.SkipOverlap.String():
+		return Note{"X9", "a job of the schedule was not done yet, and its policy of overlap drops what would run beside it"}
+	case store.SkipMissed.String():
+		return Note{"X8", "a run-once that comes too late by its catch-up policy has had its only turn"}
+	case store.SkipCap.String():
 		return Note{"T6", "more than 64 were missed: those after the oldest 64 are dropped for good, and the schedule goes on at its next boundary"}
 	}
 	return whyPolicy(policy, window)

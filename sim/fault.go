@@ -74,7 +74,8 @@ func (w *world) planFaults() {
 		}
 		switch f.Kind {
 		case FaultCrash, FaultRestartStorm, FaultClockJump, FaultPause, FaultTamper, FaultLostRow,
-			FaultOverload, FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditRename:
+			FaultOverload, FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditRename,
+			FaultEditPolicies, FaultEditTrigger:
 			if f.Point == Anywhere {
 				begins.epoch = w.draws.strike.choice(strikeRounds)
 			}
@@ -202,7 +203,8 @@ func (w *world) beginFault(i int) {
 		if f.For == 0 {
 			return
 		}
-	case FaultOverload, FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditRename:
+	case FaultOverload, FaultEditAdd, FaultEditChange, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditRename,
+		FaultEditPolicies, FaultEditTrigger:
 		w.beginEdit(i)
 		return
 	}

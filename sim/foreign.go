@@ -106,6 +106,13 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 			queue: q, schedule: t.named[""], boundary: store.None, payload: in.Payload, key: in.Key, priority: in.Priority, stamps: in.Stamps,
 			runAt: done.Now.Add(in.DelayMS), expires: store.None,
 		}
+		told, heard := EventEnqueued, tickonce.EventEnqueued
+		if from := in.From; from != nil {
+			job.schedule, job.incarnation, job.boundary = t.named[from.Schedule], from.ScheduleID, from.FireAt
+			job.origin, job.timeoutMS, job.alone = from.Origin, from.TimeoutMS, from.Alone
+			job.once = job.schedule.row.RunOnce
+			told, heard = EventTriggered, tickonce.EventTriggered
+		}
 		if in.RunAt != store.None {
 			job.runAt = max(in.RunAt, done.Now)
 		}
@@ -114,10 +121,10 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 		}
 		t.add(out.Job, job)
 		t.memory += jobMemory(job.payload)
-		t.w.tellOfJob(out.Job, t.jobs[out.Job], Event{Kind: EventEnqueued, Cause: t.w.causeOfCall()})
+		t.w.tellOfJob(out.Job, t.jobs[out.Job], Event{Kind: told, Cause: t.w.causeOfCall()})
 		t.w.digest.Int(tagFire, int64(out.Job))
-		t.w.owes(tickonce.EventEnqueued, done.Now, int64(out.Job), 1)
-		q.row.Pending++
+		t.w.owes(heard, done.Now, int64(out.Job), 1)
+		t.count(t.jobs[out.Job], +1)
 		q.row.Enqueued++
 		t.wake(q)
 	}

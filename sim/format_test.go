@@ -129,6 +129,9 @@ var schedules = rapid.Custom(func(t *rapid.T) Schedule {
 		Heartbeat:   span0.Draw(t, "heartbeat"),
 		MaxAttempts: rapid.IntRange(0, math.MaxInt32).Draw(t, "attempts"), BaseBackoff: within(t, "backoff", time.Millisecond, time.Hour),
 	}
+	if s.Policies = policies.Draw(t, "policies"); s.RunOnce {
+		s.MaxAttempts = min(s.MaxAttempts, 1)
+	}
 	if payload := rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "payload"); len(payload) > 0 {
 		s.Payload = payload
 	}
@@ -140,6 +143,21 @@ var schedules = rapid.Custom(func(t *rapid.T) Schedule {
 		s.Handler.Takes = drawSpan(t)
 	}
 	return s
+})
+
+var policies = rapid.Custom(func(t *rapid.T) Policies {
+	p := Policies{
+		Overlap: rapid.SampledFrom([]Overlap{OverlapAllow, OverlapSkip, OverlapBufferOne}).Draw(t, "overlap"),
+		RunOnce: rapid.Bool().Draw(t, "run-once"), Breaker: rapid.IntRange(NoBreaker, math.MaxUint8).Draw(t, "breaker"),
+		Timeout: span0.Draw(t, "timeout"),
+	}
+	if rapid.Bool().Draw(t, "hours") {
+		start, length := rapid.IntRange(0, 24*60-1).Draw(t, "from"), rapid.IntRange(1, 24*60-1).Draw(t, "for")
+		p.Hours.Start = time.Duration(start) * time.Minute
+		p.Hours.End = time.Duration((start+length)%(24*60)) * time.Minute
+		p.Hours.Zone = rapid.SampledFrom([]string{"", "UTC", "Europe/Berlin", "Etc/GMT+12"}).Draw(t, "zone")
+	}
+	return p
 })
 
 func drawSpan(t *rapid.T) Span {
@@ -261,11 +279,13 @@ func drawFault(t *rapid.T, s *Scenario) (Fault, bool) {
 		case FaultStoreErrors:
 			f.Applied = rapid.SampledFrom([]Applied{AppliedNo, AppliedYes, AppliedUnknown}).Draw(t, "applied")
 		}
+	case FaultEditPolicies:
+		f.Schedule, f.Policies = of.Name, policies.Draw(t, "policies")
 	case FaultEditChange:
 		f.Spec, f.Queue = "@every 1h", scheduleNames.Draw(t, "other queue")
 		f.CatchUp = rapid.SampledFrom([]CatchUp{CatchUpAll, CatchUpLatest, CatchUpGrace, CatchUpNone}).Draw(t, "other policy")
 		fallthrough
-	case FaultEditAdd, FaultEditPause, FaultEditResume, FaultEditRemove:
+	case FaultEditAdd, FaultEditPause, FaultEditResume, FaultEditRemove, FaultEditTrigger:
 		f.Schedule = of.Name
 	case FaultTamper:
 		f.Schedule = of.Name

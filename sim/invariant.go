@@ -30,6 +30,8 @@ const (
 	failedWrite
 	exits
 	noSpin
+	opensBreaker
+	runsOnce
 	durability
 	liveness
 	asAsked
@@ -43,6 +45,7 @@ const (
 	trueEvents
 	repairs
 	rightPolicy
+	namedSkips
 	budgetHeld
 	holdsBad
 	queueBound
@@ -52,6 +55,7 @@ const (
 	keepsLease
 	claimOrder
 	rightEnding
+	runsAlone
 	oneDelivery
 	keepsClaims
 	timesOut
@@ -83,6 +87,8 @@ var rules = [invariants]struct{ name, about string }{
 	failedWrite:  {"7 failed write", "a write that was refused changes nothing"},
 	exits:        {"8 exits", "a runner ends by a stop, by another's lead or by exhausted retries, and not otherwise"},
 	noSpin:       {"9 no spin", "while the store fails each loop calls it every 5 s at most"},
+	opensBreaker: {"10 breaker", "a breaker opens after so many jobs in a row that failed, and only then"},
+	runsOnce:     {"10 run-once", "a run-once schedule fires once, and its job starts at most once"},
 	durability:   {"11 durable", "a restart finds the state that was kept"},
 	liveness:     {"13 liveness", "what is due comes in time, once no fault is to blame"},
 	asAsked:      {"S1 as asked", "an operation that answers no error is done as it was asked for"},
@@ -96,6 +102,7 @@ var rules = [invariants]struct{ name, about string }{
 	trueEvents:   {"true events", "an observer is told once of each thing that an operation did, if its outcome is known"},
 	repairs:      {"T11 repair", "a repair mends what a clock that was ahead did, and nothing else"},
 	rightPolicy:  {"T14 policy", "a schedule is stored with the policy that was asked for"},
+	namedSkips:   {"T14 named skips", "what a write passes over is named with its reason"},
 	budgetHeld:   {"T15 budget", "a tick stays within its budget, or fires one schedule alone"},
 	holdsBad:     {"Q1 holds bad rows", "a row that cannot be decided is held, and no other"},
 	queueBound:   {"Q6 queue bound", "a queue takes jobs up to its limit, and no more"},
@@ -105,6 +112,7 @@ var rules = [invariants]struct{ name, about string }{
 	keepsLease:   {"L7 keeps its lease", "a runner with no fault to blame renews its lease before half of it is over"},
 	claimOrder:   {"QU1 order", "of the jobs that are ready, the one with the highest priority and then the earliest is handed out"},
 	rightEnding:  {"QU6 right ending", "a job ends as its handler did, or is tried again within its curve"},
+	runsAlone:    {"X9 alone", "no two jobs are claimed at once of a schedule whose runs may not overlap"},
 	oneDelivery:  {"O1 one delivery", "an outbox's call delivers one entry, settles it once, extends no claim by itself, and answers what became of it"},
 	keepsClaims:  {"W4 keeps claims", "a worker renews the claim of each of its runs before half of it is over, or ends the run"},
 	timesOut:     {"X5 times out", "a run that has ended is settled at once, and one that times out as a failure at its deadline"},

@@ -74,7 +74,7 @@ func (c CatchUp) String() string {
 	return fmt.Sprintf("catch-up(%d)", uint8(c))
 }
 
-var scheduleKeys = []key[Schedule]{
+var scheduleKeys = append([]key[Schedule]{
 	{"every", func(s *Schedule) value { return everyValue{&s.Spec} }},
 	{"queue", func(s *Schedule) value { return nameValue{"a queue name", &s.Queue} }},
 	{"catch-up", func(s *Schedule) value {
@@ -94,9 +94,27 @@ var scheduleKeys = []key[Schedule]{
 		return durationValue{d: &s.BaseBackoff, most: core.MaxBackoffMS * time.Millisecond}
 	}},
 	{"payload", func(s *Schedule) value { return bytesValue{&s.Payload} }},
+}, policyKeysOf(func(s *Schedule) *Policies { return &s.Policies })...)
+
+var policyKeys = []key[Policies]{
+	{"overlap", func(p *Policies) value {
+		return wordValue[Overlap]{&p.Overlap, []string{OverlapAllow: "allow", OverlapSkip: "skip", OverlapBufferOne: "buffer-one"}}
+	}},
+	{"hours", func(p *Policies) value { return hoursValue{&p.Hours} }},
+	{"run-once", func(p *Policies) value { return yesValue{&p.RunOnce} }},
+	{"breaker", func(p *Policies) value { return breakerValue{&p.Breaker} }},
+	{"timeout", func(p *Policies) value { return durationValue{d: &p.Timeout} }},
 }
 
-var faultKeys = []key[Fault]{
+// policyKeysOf are the keys of the policies that something has.
+func policyKeysOf[T any](policies func(*T) *Policies) (keys []key[T]) {
+	for _, k := range policyKeys {
+		keys = append(keys, key[T]{k.name, func(t *T) value { return k.of(policies(t)) }})
+	}
+	return keys
+}
+
+var faultKeys = append([]key[Fault]{
 	{"runner", func(f *Fault) value { return numberValue[int]{n: &f.Runner, least: 1, most: MaxRunners} }},
 	{pointKey, func(f *Fault) value {
 		return wordValue[Point]{&f.Point, []string{
@@ -138,7 +156,7 @@ var faultKeys = []key[Fault]{
 	}},
 	{forKey, func(f *Fault) value { return durationValue{d: &f.For} }},
 	{afterKey, func(f *Fault) value { return durationValue{d: &f.For} }},
-}
+}, policyKeysOf(func(f *Fault) *Policies { return &f.Policies })...)
 
 // opWords are the words of the store's calls.
 var opWords = func() []string {
@@ -200,6 +218,8 @@ var faultRules = [...]struct {
 	FaultEditResume:    {"edit resume", []string{"schedule"}, []string{pointKey}},
 	FaultEditRemove:    {"edit remove", []string{"schedule"}, []string{pointKey}},
 	FaultEditRename:    {"edit rename", []string{"schedule", "to"}, []string{pointKey}},
+	FaultEditPolicies:  {"edit policies", []string{"schedule"}, append(keyList(policyKeys), pointKey)},
+	FaultEditTrigger:   {"edit trigger", []string{"schedule"}, []string{pointKey}},
 	FaultTamper:        {"tamper", []string{"schedule"}, []string{"row", "every", pointKey, forKey}},
 }
 
@@ -221,6 +241,14 @@ func keysOf(kind FaultKind) []key[Fault] {
 		}
 	}
 	return keys
+}
+
+// keyList lists what the keys are called.
+func keyList[T any](keys []key[T]) (names []string) {
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	return names
 }
 
 func keyNames[T any](keys []key[T]) []string {

@@ -205,10 +205,10 @@ func (l *ledger) enter(e *Event) {
 	switch e.Kind {
 	case EventFired:
 		l.fired(p, e, fault)
-		l.over(e.At, p, 0, EventHeld, EventQueueFull, EventPaused, EventRemoved)
+		l.over(e.At, p, 0, EventHeld, EventQueueFull, EventPaused, EventBreakerOpened, EventRemoved)
 	case EventSkipped:
 		l.skipped(p, e, fault)
-		l.over(e.At, p, 0, EventHeld, EventQueueFull, EventPaused, EventRemoved)
+		l.over(e.At, p, 0, EventHeld, EventQueueFull, EventPaused, EventBreakerOpened, EventRemoved)
 	case EventTickWritten: // so somebody runs the schedules
 		l.over(e.At, nil, 0, EventProcessStopped, EventProcessPaused, EventRunnerEnded, EventCallLost, EventCallDelayed)
 	case EventStoreOpened:
@@ -251,11 +251,11 @@ func (l *ledger) enter(e *Event) {
 		p.tally.Held++
 		hit.page = p
 		l.blows = append(l.blows, hit)
-	case EventPaused, EventRemoved, EventQueueFull:
+	case EventPaused, EventBreakerOpened, EventRemoved, EventQueueFull:
 		hit.page = p
 		l.blows = append(l.blows, hit)
 	case EventResumed:
-		l.over(e.At, p, 0, EventPaused)
+		l.over(e.At, p, 0, EventPaused, EventBreakerOpened)
 		p.resumed = hit
 	case EventTampered, EventRegistered, EventRepaired:
 		if e.Kind == EventRepaired {
@@ -443,7 +443,7 @@ func (l *ledger) blowOf(p *page, boundary time.Time, goesOn bool) (found blow) {
 	due := timeOf(l.clock.reached(store.Instant(boundary.UnixMilli())))
 	var away time.Time // until when something kept it from coming that was over then
 	for _, b := range l.blows {
-		isOver, drops := !b.until.IsZero(), b.kind == EventPaused || b.kind == EventRemoved
+		isOver, drops := !b.until.IsZero(), b.kind == EventPaused || b.kind == EventBreakerOpened || b.kind == EventRemoved
 		switch {
 		case b.page != nil && b.page != p || goesOn && !b.anew && !isOver:
 		case b.at.After(due) && b.at.After(away) && !(b.anew && found.kind == EventProcessStopped):
@@ -496,6 +496,6 @@ var telling = [...]bool{
 	EventStoreOpened: true, EventProcessStarted: true, EventProcessStopped: true, EventProcessPaused: true, EventClockTurned: true,
 	EventLeaseGranted: true, EventRunnerEnded: true, EventCallLost: true, EventCallDelayed: true, EventTickRefused: true,
 	EventHeld: true, EventStale: true, EventQueueFull: true, EventRepaired: true, EventPaused: true, EventResumed: true,
-	EventRemoved: true, EventTampered: true, EventHandlerCut: true, EventJobRetried: true, EventJobDied: true,
+	EventBreakerOpened: true, EventRemoved: true, EventTampered: true, EventHandlerCut: true, EventJobRetried: true, EventJobDied: true,
 	EventClaimLost: true, EventViolated: true,
 }

@@ -117,8 +117,8 @@ func (w *world) judgeQueue(q *trueQueue) {
 			continue
 		}
 		w.truth.eachJob(q, func(row *store.Job) {
-			if job := w.truth.jobs[row.ID]; job != nil && job.readyAt() <= w.shown() {
-				w.failLate(row.Schedule, jobOf(row.FireAt), w.late(job.readyAt(), worker.idle, w.bound())-worker.attends())
+			if job := w.truth.jobs[row.ID]; job != nil && job.readyAt() <= w.shown() && !job.waits() {
+				w.failLate(row.Schedule, jobOf(row.FireAt), w.late(job.readyAt(), max(worker.idle, job.freedAt()), w.bound())-worker.attends())
 			}
 		})
 		return

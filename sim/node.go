@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -147,7 +148,7 @@ func (n *node) config() tickonce.Config {
 	e := n.w.scenario.Engine
 	c := tickonce.Config{
 		Clock: newClock(n.w, n.clock), Seed: max(e.Seed, 1), Owner: n.owner, Observer: n.hears,
-		StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
+		Zones: zone, StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
 		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}
 	if !n.w.alone {
@@ -192,8 +193,24 @@ func (s *Schedule) options() tickonce.ScheduleOptions {
 	return tickonce.ScheduleOptions{
 		Visibility: s.Visibility, MaxAttempts: s.MaxAttempts, BaseBackoff: s.BaseBackoff,
 		Priority: s.Priority, Expires: s.Expires, Anchor: s.Anchor, CatchUp: catchUpPolicies[s.CatchUp],
-		Breaker: -1,
+		Overlap: overlaps[s.Overlap], ActiveHours: s.Hours.options(), RunOnce: s.RunOnce, Breaker: cmp.Or(s.Breaker, NoBreaker), Timeout: s.Timeout,
 	}
+}
+
+var overlaps = [...]tickonce.Overlap{
+	OverlapAllow: tickonce.OverlapAllow, OverlapSkip: tickonce.OverlapSkip, OverlapBufferOne: tickonce.OverlapBufferOne,
+}
+
+func (h Hours) options() tickonce.ActiveHours {
+	if h == (Hours{}) {
+		return tickonce.ActiveHours{}
+	}
+	return tickonce.ActiveHours{From: clockOf(h.Start), To: clockOf(h.End), Zone: h.Zone}
+}
+
+// clockOf is a time of day as hh:mm.
+func clockOf(sinceMidnight time.Duration) string {
+	return time.Time{}.Add(sinceMidnight).Format("15:04")
 }
 
 func (n *node) registers(s *Schedule) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/internal/faultstore"
+	"github.com/tickonce/tickonce/store"
 )
 
 // beginEdit gives the operator an edit to do when those before are done. The
@@ -65,8 +66,14 @@ func (w *world) makeEdit(f *Fault) (err error) {
 			w.truth.checkEdit(FaultEditRemove, f.Schedule, nil)
 			w.truth.checkEdit(FaultEditAdd, f.To, &as)
 		}
-	case FaultEditAdd, FaultEditChange:
+	case FaultEditAdd, FaultEditChange, FaultEditPolicies:
 		as := *w.truth.named[f.Schedule].scenario
+		if f.Kind == FaultEditPolicies {
+			as.Policies = f.Policies
+			if as.RunOnce {
+				as.MaxAttempts = 0
+			}
+		}
 		if f.Spec != "" {
 			as.Spec = f.Spec
 		}
@@ -81,6 +88,8 @@ func (w *world) makeEdit(f *Fault) (err error) {
 		_, err = o.engine.Pause(ctx, f.Schedule)
 	case FaultEditResume:
 		_, err = o.engine.Resume(ctx, f.Schedule, tickonce.ResumeOptions{})
+	case FaultEditTrigger:
+		err = o.trigger(f.Schedule)
 	default:
 		_, err = o.engine.Unschedule(ctx, f.Schedule)
 	}
@@ -88,6 +97,32 @@ func (w *world) makeEdit(f *Fault) (err error) {
 	w.checkEvents()
 	if err == nil && w.now == began && f.Kind != FaultEditRename {
 		w.truth.checkEdit(f.Kind, f.Schedule, nil)
+	}
+	return err
+}
+
+// trigger fires a schedule by hand. One that is not there, is paused or full, or
+// whose overlap forbids it, is let be.
+func (n *node) trigger(name string) error {
+	s, began := n.w.truth.named[name], n.w.now
+	n.w.intent.edit = FaultEditTrigger
+	_, err := n.engine.Trigger(ctx, name)
+	if errors.Is(err, faultstore.ErrLost) || errors.Is(err, tickonce.ErrConflict) {
+		return err
+	}
+	n.w.coverage.sometimes(triggerRefused, errors.Is(err, tickonce.ErrPaused) || errors.Is(err, tickonce.ErrOverlap))
+	for _, refusal := range [...]struct {
+		err  error
+		want bool
+	}{
+		{tickonce.ErrNotFound, !s.known},
+		{tickonce.ErrPaused, s.known && s.row.Paused != store.Active},
+		{tickonce.ErrOverlap, s.known && s.row.Paused == store.Active && s.overlaps()},
+		{tickonce.ErrInvalidOption, s.known && s.row.Paused == store.Active && !s.overlaps() && s.undecidable()},
+	} {
+		if errors.Is(err, refusal.err) && (refusal.want || n.w.now > began) || errors.Is(err, tickonce.ErrLimit) {
+			return nil
+		}
 	}
 	return err
 }

@@ -97,4 +97,7 @@ func counts(tallies ...tally) (words []string) {
 }
 
 // reasonWords are the reasons for a skip.
-var reasonWords = []string{store.SkipPause.String(), store.SkipPolicy.String(), store.SkipCap.String()}
+var reasonWords = []string{
+	store.SkipPause.String(), store.SkipHours.String(), store.SkipPolicy.String(), store.SkipOverlap.String(),
+	store.SkipCap.String(), store.SkipMissed.String(),
+}

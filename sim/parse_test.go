@@ -96,7 +96,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	faults := "one of " + strings.Join(faultWords, ", ")
 	const (
 		directives = "one of engine, start, run, queue, outbox, schedule, at, during, swarm, expect"
-		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, outbox=, priority=, expires=, visibility=, attempts=, backoff=, payload="
+		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, outbox=, priority=, expires=, visibility=, attempts=, backoff=, payload=, overlap=, hours=, run-once=, breaker=, timeout="
 		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK, sometimes:all,-MARK"
 	)
 	for line, want := range map[string]string{
@@ -136,6 +136,23 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 		`schedule x every="1h 2" queue=m`:           `18: found " ", want the end after one number and one unit`,
 		`schedule x every=1h30m queue=m`:            `20: found "3", want the end after one number and one unit; write every="90m"`,
 		`schedule x every=1h queue=m catch-up=last`: `38: found "last", want one of all, latest, grace, none; did you mean "latest"?`,
+
+		`schedule x every=1h queue=m overlap=buffer`:                 `37: found "buffer", want one of allow, skip, buffer-one; did you mean "buffer-one"?`,
+		`schedule x every=1h queue=m hours=9-17`:                     `35: found "9", want a time of day from 00:00 to 23:59`,
+		`schedule x every=1h queue=m hours=08:00-24:00`:              `41: found "24:00", want a time of day from 00:00 to 23:59`,
+		`schedule x every=1h queue=m hours=08:00-8:30`:               `41: found "8:30", want a time of day from 00:00 to 23:59`,
+		`schedule x every=1h queue=m hours=08:00`:                    `35: found "08:00", want ` + hoursForm,
+		`schedule x every=1h queue=m hours=08:00-08:00`:              `35: found "08:00-08:00", want ` + hoursForm + `, of which the second is another than the first`,
+		`schedule x every=1h queue=m hours=08:00-17:30@Europe/Berli`: `47: found "Europe/Berli", want a time zone of the IANA database such as UTC or Europe/Berlin; did you mean "Europe/Berlin"?`,
+		`schedule x every=1h queue=m hours=08:00-17:30@`:             `47: found "", want a time zone of the IANA database such as UTC or Europe/Berlin`,
+		`schedule x every=1h queue=m run-once`:                       `29: found "run-once", want ` + keys + `; did you mean "run-once="?`,
+		`schedule x every=1h queue=m breaker=0`:                      `37: found "0", want a whole number from 1 to 255, or off`,
+		`schedule x every=1h queue=m breaker=of`:                     `37: found "of", want a whole number from 1 to 255, or off`,
+		`schedule x every=1h queue=m timeout=0s`:                     `37: found "0s", want a duration of at least 1ms`,
+		`schedule x every=1h queue=m run-once=yes attempts=2`:        `51: found "2", want 1, or no attempts=, with run-once=yes`,
+		`at 5m edit policies schedule=report hours=08:00-17:30@X`:    `55: found "X", want a time zone of the IANA database such as UTC or Europe/Berlin`,
+		`at 5m edit trigger schedule=reprot`:                         `29: found "reprot", want a schedule: report; did you mean "report"?`,
+		`at 5m edit triger schedule=report`:                          `7: found "edit triger", want ` + faults + `; did you mean "edit trigger"?`,
 
 		`schedule "x every=1h`:    `10: found "\"x every=1h", want a quoted text as Go writes it, closed by "`,
 		`schedule x"y" every=1h`:  `11: found "\"y\"", want a quote only at the beginning of a text`,
@@ -194,6 +211,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	} {
 		require.Equal(t, []string{"a.sim:4:" + want}, mistakesOf(t, line), "%q", line)
 	}
+	require.Nil(t, mistakesOf(t, "schedule x every=5m queue=mail overlap=skip hours=22:00-06:00@Asia/Kolkata run-once=yes attempts=1 breaker=off timeout=1ms"))
 	require.Nil(t, mistakesOf(t, "at 90m clock-jump by=+1h"), "a fault at the very edge")
 	require.Nil(t, mistakesOf(t, "at 89m down for=1m"), "one that ends at the edge")
 	require.Nil(t, mistakesOf(t, "queue other workers=2", "at 5m edit change schedule=report queue=other"), "a queue of a change")

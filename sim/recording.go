@@ -190,6 +190,10 @@ func (r *recording) schedule(rec *memengine.Record, c memengine.Change[store.Sch
 func (r *recording) edited(s *journalSchedule, was, is *store.Schedule) {
 	e := Event{Kind: EventRegistered, Schedule: is.Name, Boundary: timeOf(is.Cursor)}
 	switch {
+	case is.Paused == was.Paused && is.Failures != was.Failures: // the end of a job
+		return
+	case was.Paused == store.Active && is.Paused == store.PausedByBreaker:
+		e.Kind, e.Boundary, e.Count = EventBreakerOpened, time.Time{}, int64(is.Failures)
 	case was.Paused == store.Active && is.Paused != store.Active:
 		e.Kind, e.Boundary = EventPaused, time.Time{}
 	case was.Paused != store.Active && is.Paused == store.Active:
@@ -209,23 +213,15 @@ func (r *recording) skipped(s *journalSchedule, was, is *store.Schedule, skipped
 	if skipped == 0 {
 		return
 	}
-	before := trueSchedule{row: *was, interval: intervalOf(was.Spec)}
-	next, f := before.first(), before.judge(is.SetAt)
-	pass := func(n int64, reason store.SkipReason) {
-		r.skip(s, next, n, before.interval, reason)
-		next += store.Instant(n * before.interval)
-	}
-	if f.fires != fired || f.policySkips+f.capSkips != skipped {
-		pass(skipped, otherReason(was))
+	before := trueSchedule{row: *was, interval: intervalOf(was.Spec), live: was.Live}
+	f := before.judge(is.SetAt)
+	if f.fires != fired || f.skipped() != skipped {
+		r.skip(s, before.first(), skipped, before.interval, otherReason(was))
 		return
 	}
-	sooner := int64(f.first-next) / before.interval // than those that fire
-	policy := min(sooner, f.policySkips)
-	pass(policy, store.SkipPolicy)
-	pass(sooner-policy, store.SkipCap)
-	next += store.Instant(f.fires * before.interval)
-	pass(f.policySkips-policy, store.SkipPolicy)
-	pass(f.capSkips-(sooner-policy), store.SkipCap)
+	for _, skip := range f.skips {
+		r.skip(s, skip.First, skip.Count, before.interval, skip.Reason)
+	}
 }
 
 // otherReason is why a row passes over boundaries that its catch-up lets fire.

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -31,31 +33,16 @@ func (t *truth) checkReport(report *tickonce.Report) {
 		p := &t.tick[i]
 		i++
 		fires += p.fires
-		var reported fates
-		for _, skip := range told.Skips {
-			span := skip.Last.UnixMilli() - skip.First.UnixMilli() // which a time.Duration may be too short for
-			switch skip.Reason {
-			case store.SkipPolicy.String():
-				reported.policySkips += skip.Count
-			case store.SkipCap.String():
-				reported.capSkips += skip.Count
-			}
-			if skip.Count != span/p.schedule.interval+1 || skip.Last.UnixMilli() >= int64(p.cursor) {
-				t.w.fail(trueReport, p.schedule.row.Name, fmt.Sprintf("%d boundaries, %s to %s, were reported as skipped; one comes each %s, and the cursor is at %s",
-					skip.Count, text(store.Instant(skip.First.UnixMilli())), text(store.Instant(skip.Last.UnixMilli())),
-					formatDuration(time.Duration(p.schedule.interval)*time.Millisecond), text(p.cursor)))
-			}
-		}
+		skips := p.skips()
 		if told.Schedule != p.schedule.row.Name || told.Fired != int(p.fires) || (told.Hold != nil) != p.held ||
 			told.Next.UnixMilli() != int64(p.cursor) ||
-			reported.policySkips != p.fates.policySkips || reported.capSkips != p.fates.capSkips {
+			!slices.Equal(told.Skips, skips) {
 			var f mismatches
 			f.note("schedule", shown(told.Schedule), shown(p.schedule.row.Name))
 			f.note("fires", told.Fired, int(p.fires))
 			f.note("held", told.Hold != nil, p.held)
 			f.note("next boundary", text(store.Instant(told.Next.UnixMilli())), text(p.cursor))
-			f.note("skipped by its policy", reported.policySkips, p.fates.policySkips)
-			f.note("skipped by the cap", reported.capSkips, p.fates.capSkips)
+			f.note("skipped", skipsText(told.Skips), skipsText(skips))
 			t.w.fail(trueReport, p.schedule.row.Name, "of a tick was reported: "+f.String())
 		}
 	}
@@ -69,6 +56,24 @@ func (t *truth) checkReport(report *tickonce.Report) {
 		differ := missed(int64(fires), "fire", "fires")
 		t.w.fail(trueReport, "", fmt.Sprintf("%d schedules of %d that moved were reported, and %s", i, len(t.tick), pick(fires == 0, "their fires", differ)))
 	}
+}
+
+// skips are those of the schedule as they have to be reported.
+func (p *passed) skips() (list []tickonce.Skip) {
+	for _, skip := range p.fates.skips {
+		if skip.Count > 0 {
+			list = append(list, tickonce.Skip{Reason: skip.Reason.String(), First: timeOf(skip.First), Last: timeOf(skip.Last), Count: skip.Count})
+		}
+	}
+	return list
+}
+
+func skipsText(skips []tickonce.Skip) string {
+	var list []string
+	for _, s := range skips {
+		list = append(list, fmt.Sprintf("%d by %s, %s to %s", s.Count, s.Reason, s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano)))
+	}
+	return "(" + strings.Join(list, "; ") + ")"
 }
 
 // missed says how many there are too few or, below 0, too many.

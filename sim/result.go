@@ -36,7 +36,7 @@ type ScheduleResult struct {
 	Boundaries  int64
 	Fired       int64
 	Skipped     int64
-	SkipReasons map[string]int64 // "cap", "policy", "pause"
+	SkipReasons map[string]int64 // "pause", "hours", "policy", "overlap", "cap", "missed"
 	Quarantined int64            // how often the row was held
 
 	FiredAgain    int64 // of Fired: had fired, and a restart had forgotten it

@@ -141,7 +141,40 @@ type Schedule struct {
 
 	Handler   Handler
 	Heartbeat time.Duration // how often a running handler extends its claim; the jobs of its queue are worked by hand then. 0: the engine's worker does it
-	Outbox    string        // where a handler that succeeds puts an entry, in one transaction with its ack, as with Tx of [FaultHandlerSpawns]; "": nowhere
+
+	Policies
+
+	Outbox string // where a handler that succeeds puts an entry, in one transaction with its ack, as with Tx of [FaultHandlerSpawns]; "": nowhere
+}
+
+// Policies say what else decides whether a schedule fires, and for how long its jobs
+// run. The zero value has none of them.
+type Policies struct {
+	Overlap Overlap
+	Hours   Hours         // outside of which nothing fires (X10)
+	RunOnce bool          // the first fire is the last, and its job starts once at most (X8)
+	Breaker int           // after how many jobs in a row that failed the schedule is paused (X4); 0 and [NoBreaker]: never, unlike the engine's own 3
+	Timeout time.Duration // how long a handler may take from its claim (X5); 0: for ever
+}
+
+// NoBreaker is [Policies.Breaker] where a text says breaker=off.
+const NoBreaker = -1
+
+// Overlap says whether a schedule fires while jobs of it are not done (X9).
+type Overlap uint8
+
+// The policies of overlap.
+const (
+	OverlapAllow     Overlap = iota // it does
+	OverlapSkip                     // not while one is pending or claimed
+	OverlapBufferOne                // not while one is pending
+)
+
+// Hours are the times of day from Start to before End in a zone, over midnight where
+// End is before Start; with both the same they are always.
+type Hours struct {
+	Start, End time.Duration // since midnight, in whole minutes, less than a day
+	Zone       string        // of the IANA time zone database; "": UTC
 }
 
 // CatchUp is a schedule's catch-up policy (T14).
@@ -210,6 +243,7 @@ type Fault struct {
 	Queue    string        // of the handlers' and the acks' faults: whose jobs, "": any; of FaultEditChange and FaultOverload; of the handlers' faults and FaultOverload an outbox, too
 	Spec     string        // of FaultEditChange and FaultTamper
 	CatchUp  CatchUp       // of FaultEditChange
+	Policies Policies      // of FaultEditPolicies
 	Row      Spoiling      // of FaultTamper
 }
 
@@ -347,7 +381,9 @@ const (
 	FaultEditPause
 	FaultEditResume // what was missed is skipped
 	FaultEditRemove
-	FaultEditRename // removes it and registers it under another's name, in one transaction
+	FaultEditRename   // removes it and registers it under another's name, in one transaction
+	FaultEditPolicies // registers it with other policies than its own: those of the fault, and no others
+	FaultEditTrigger  // has it fire at once, unless it is paused or its overlap forbids that
 
 	// FaultTamper: the row of a schedule is spoilt behind the engine's back; with
 	// For it is mended afterwards.

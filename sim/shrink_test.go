@@ -156,12 +156,9 @@ func TestShrinkKeepsAnExpectation(t *testing.T) {
 	require.Equal(t, "unmet: expected b.fires=7", so.Kept)
 	require.Equal(t, []Expect{{Kind: ExpectFires, Schedule: "b", Count: 7}}, so.Scenario.Expect)
 	require.Equal(t, `simulate v1
-engine   runners=2
 run      2h
-schedule b every=5s queue=r catch-up=latest
-during 1m..1m19s store stale-read
-during 0s..1m store stale-read
-at 49m43s edit pause schedule=b
+schedule b every=5s queue=r
+at 1m44s edit remove schedule=b
 expect   b.fires=7
 `, so.Scenario.String())
 	require.Equal(t, s.For, so.Scenario.For)

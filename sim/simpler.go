@@ -116,6 +116,13 @@ func (v everyValue) simpler() []func() {
 	return set(v.spec, list...)
 }
 
+// Of hours UTC is simpler.
+func (v hoursValue) simpler() []func() {
+	return set(v.h, Hours{Start: v.h.Start, End: v.h.End})
+}
+
+func (v breakerValue) simpler() []func() { return set(v.n) }
+
 func (v nameValue) simpler() []func() { return set(v.s) }
 
 func (v bytesValue) simpler() []func() { return set(v.b) }

@@ -44,11 +44,11 @@ func (n *node) hears(e tickonce.Event) {
 			return
 		}
 	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventEnqueued,
-		tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
+		tickonce.EventTriggered, tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
 	case tickonce.EventScheduled, tickonce.EventUnscheduled, tickonce.EventPaused, tickonce.EventResumed,
 		tickonce.EventQuarantined, tickonce.EventRearmed:
 		what = w.truth.named[e.Schedule].index
-	case tickonce.EventSkipped:
+	case tickonce.EventSkipped, tickonce.EventBreakerOpened:
 		what, times = w.truth.named[e.Schedule].index, e.Count
 	case tickonce.EventBuried:
 		what, times = 0, e.Count

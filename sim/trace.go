@@ -61,10 +61,10 @@ func (w *world) tellOf(s *trueSchedule, e Event) {
 
 // tellOfSkips tells of the boundaries from first to before end, if there are
 // any.
-func (w *world) tellOfSkips(s *trueSchedule, first, end store.Instant, reason string) {
+func (w *world) tellOfSkips(s *trueSchedule, first, end store.Instant, reason store.SkipReason) {
 	if n := int64(end-first) / s.interval; w.watched() && n > 0 {
-		e := Event{Kind: EventSkipped, Boundary: timeOf(first), Last: timeOf(end.Add(-s.interval)), Count: n, Reason: reason}
-		if reason != "pause" {
+		e := Event{Kind: EventSkipped, Boundary: timeOf(first), Last: timeOf(end.Add(-s.interval)), Count: n, Reason: reason.String()}
+		if reason != store.SkipPause {
 			e.Cause = w.causes.tick
 		}
 		w.tellOf(s, e)
@@ -209,6 +209,8 @@ func (i intent) event() EventKind {
 		return EventPaused
 	case FaultEditResume:
 		return EventResumed
+	case FaultEditTrigger:
+		return EventTriggered
 	default:
 		return EventRegistered
 	}

@@ -165,6 +165,7 @@ func TestEventsAreAsTheirKindSays(t *testing.T) {
 		EventQueueFull:  hasProcess | hasSchedule | hasQueue | hasBoundary | hasCount | hasCause,
 		EventRegistered: hasSchedule | hasBoundary | hasCause, EventRepaired: hasProcess | hasSchedule | hasBoundary | hasCause,
 		EventPaused: hasSchedule | hasCause, EventResumed: hasSchedule | hasBoundary | hasCause, EventRemoved: hasSchedule | hasCause,
+		EventBreakerOpened: hasSchedule | hasQueue | hasBoundary | hasCount | hasCause, EventTriggered: hasSchedule | hasQueue | hasJob | hasCause,
 		EventTampered: hasSchedule | hasBoundary | hasCause, EventEnqueued: hasQueue | hasJob | hasCause,
 		EventClaimed: ofJob | hasProcess | hasWorker | hasUntil, EventHandlerEnded: ofJob | hasProcess | hasWorker | hasReason,
 		EventHandlerCut: ofJob | hasProcess | hasWorker | hasReason, EventJobDone: ofJob, EventJobRetried: ofJob | hasUntil,

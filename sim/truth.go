@@ -40,7 +40,8 @@ type truth struct {
 	keyed   map[liveKey]store.JobID  // those that have a key
 	spare   []*trueJob               // to use again
 	lastJob store.JobID
-	memory  int64 // bytes of all jobs, about
+	memory  int64        // bytes of all jobs, about
+	trips   []store.Trip // of the claim under way: the breakers that it says its burials opened
 
 	compareAt int64 // in events: when a refused call is next compared by the whole state
 
@@ -156,7 +157,7 @@ func (t *truth) opened(s store.Store) {
 			s.undoneBy, s.rearmed = t.w.forgot, false
 		}
 		if !s.known && s.row.ID != 0 {
-			s.forgotten += t.w.charge(s, s.row.Cursor, t.w.shown()+1, forgotten)
+			s.forgotten += t.w.chargeUnfired(s, forgotten)
 			s.charged = max(s.charged, t.w.shown()+1)
 		}
 	}
@@ -250,8 +251,12 @@ func (t *truth) Advance(ctx context.Context, tick *store.Tick) (bool, error) {
 	if t.overBudget(tick) {
 		t.w.fail(budgetHeld, "", fmt.Sprintf("a tick fires %d boundaries of several schedules, its budget is %d", len(tick.Fires), t.w.batch()))
 	}
+	skips := tick.Skips
 	for i := range tick.Moves {
-		t.move(tick, &tick.Moves[i])
+		t.move(tick, &tick.Moves[i], skipsOf(i, &skips))
+	}
+	if len(skips) > 0 {
+		t.w.fail(namedSkips, "", "a tick names skips behind those of its moves, or in another order")
 	}
 	for i := range tick.Fires {
 		if i > 0 && t.disordered(tick, &tick.Fires[i-1], &tick.Fires[i]) {
@@ -285,10 +290,10 @@ func (t *truth) disordered(tick *store.Tick, a, b *store.Fire) bool {
 }
 
 // move checks one move before its fires, and says which of them are right.
-func (t *truth) move(tick *store.Tick, move *store.Move) {
+func (t *truth) move(tick *store.Tick, move *store.Move, skips []store.Skip) {
 	t.w.checked[aMove]++
 	s := t.byID[move.ID]
-	current := s != nil && s.row.Rev == move.Rev && !s.moving
+	current := s != nil && s.row.Rev == move.Rev && !s.moving && (s.row.Overlap == store.Allow || s.live == move.Live)
 	if current == (move.Outcome == store.Stale) {
 		t.w.fail(revGuard, "", fmt.Sprintf("a move of schedule id %d was answered as %s, its row is unchanged: %s", move.ID, outcomeWords[move.Outcome], yesNo(current)))
 		move.Outcome = store.Stale // nothing more can be told
@@ -358,7 +363,20 @@ func (t *truth) move(tick *store.Tick, move *store.Move) {
 		return
 	}
 	t.w.checked[aPass]++
-	if move.Cursor != next || move.DueAt != next || move.SetAt != setAt {
+	t.namesSkips(s, skips, s.tick.skips[:])
+	t.w.coverage.sometimes(skippedByHours, s.tick.skippedBy(store.SkipHours) > 0)
+	t.w.coverage.sometimes(skippedByPolicy, s.tick.skippedBy(store.SkipPolicy) > 0)
+	t.w.coverage.sometimes(skippedByOverlap, s.tick.skippedBy(store.SkipOverlap) > 0)
+	t.w.coverage.sometimes(missedItsTurn, s.tick.skippedBy(store.SkipMissed) > 0)
+	due := next
+	if s.tick.ends {
+		due = store.None
+	}
+	if s.tick.ends != move.Ends {
+		t.w.fail(runsOnce, name, "a run-once had its turn: "+yesNo(s.tick.ends)+"; its move says so: "+yesNo(move.Ends))
+	}
+	t.w.coverage.sometimes(ranOnce, move.Ends && s.tick.fires > 0)
+	if move.Cursor != next || move.DueAt != due || move.SetAt != setAt {
 		t.w.fail(movesOn, name, fmt.Sprintf("at %s the cursor became %s and due-at %s, set at %s",
 			text(tick.Now), text(move.Cursor), text(move.DueAt), text(move.SetAt)))
 	}
@@ -416,9 +434,7 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 		t.w.fail(oneFate, s.row.Name, "fired "+missed(int64(s.tick.fires), "boundary", "boundaries"))
 	}
 	s.queue.incoming = 0
-	s.policySkips += s.tick.policySkips
-	s.capSkips += s.tick.capSkips
-	skips := s.tick.policySkips + s.tick.capSkips
+	skips := s.tick.skipped()
 	full := move.Fires == catchUpCap
 	t.w.owes(tickonce.EventSkipped, tick.Now, s.index, skips)
 	if move.Hold != nil {
@@ -427,21 +443,15 @@ func (t *truth) moved(tick *store.Tick, move *store.Move) {
 	t.w.coverage.sometimes(skipped, skips > 0)
 	t.w.coverage.sometimes(skipOnGrid, skips > 0 && s.onGrid(tick.Now))
 	t.w.coverage.sometimes(capHit, full && skips == 0)
-	t.w.coverage.sometimes(capExceeded, full && s.tick.capSkips > 0)
-	if fired := store.Instant(int64(move.Fires) * s.interval); skips > 0 {
-		t.w.tellOfSkips(s, s.first(), s.tick.first-fired, "policy")
-		after := "policy"
-		if s.tick.capSkips > 0 {
-			after = "cap"
-		}
-		t.w.tellOfSkips(s, s.tick.first, move.Cursor, after)
-		t.w.charge(s, s.first(), s.tick.first-fired, dropped)
-		t.w.charge(s, s.tick.first, move.Cursor, dropped)
-	}
+	t.w.coverage.sometimes(capExceeded, s.tick.skippedBy(store.SkipCap) > 0)
+	t.passedOver(s, s.tick.skips[:])
 	t.keepPast(s)
 	s.moving = false
 	s.row.Rev++
 	s.row.Cursor, s.row.DueAt, s.row.SetAt, s.row.Hold = move.Cursor, move.DueAt, move.SetAt, move.Hold
+	if move.Ends {
+		s.row.Paused, s.row.DueAt = store.PausedByRunOnce, store.None
+	}
 	s.next = move.Cursor
 	t.tick = append(t.tick, passed{s, s.tick, move.Fires, move.Cursor, move.Hold != nil})
 	s.charged = max(s.charged, move.Cursor)

@@ -75,6 +75,12 @@ type trueJob struct {
 	runAt    store.Instant
 	expires  store.Instant
 
+	incarnation store.ScheduleID // of its schedule
+	origin      store.JobID      // of a delivery
+	timeoutMS   int64
+	alone       bool // not handed out while another of its schedule is claimed (X9)
+	once        bool // the only one of its incarnation (X8)
+
 	claimed   bool
 	attempts  int32
 	lastError string // of the attempt that failed last
@@ -115,7 +121,8 @@ func (j *trueJob) held(attempt int32, now store.Instant) bool {
 func (j *trueJob) has(row *store.Job) bool {
 	return row.Schedule == j.schedule.scenario.Name && row.FireAt == j.boundary && bytes.Equal(row.Payload, j.payload) &&
 		row.Key == j.key && row.Stamps == j.stamps && row.Priority == j.priority && row.RunAt == j.runAt &&
-		row.ExpiresAt == j.expires && row.LastError == j.lastError
+		row.ExpiresAt == j.expires && row.LastError == j.lastError && row.ScheduleID == j.incarnation &&
+		row.Origin == j.origin && row.TimeoutMS == j.timeoutMS && row.Alone == j.alone
 }
 
 // add takes a job into the model.
@@ -173,10 +180,22 @@ func (j *trueJob) state() *int64 {
 	return &j.queue.row.Pending
 }
 
+// ofSchedule is that of its schedule.
+func (j *trueJob) ofSchedule() *int32 {
+	if j.claimed {
+		return &j.schedule.live.Claimed
+	}
+	return &j.schedule.live.Pending
+}
+
 // openJobs reads the model of the queues from a store that was opened.
 func (t *truth) openJobs() {
 	open := t.jobs
 	t.jobs, t.lastJob, t.memory = map[store.JobID]*trueJob{}, 0, 0
+	for i := range t.schedules {
+		s := &t.schedules[i]
+		s.live, s.waiting, s.starts, s.freedAt = store.Live{}, nil, 0, t.w.now
+	}
 	t.keyed = map[liveKey]store.JobID{}
 	for _, q := range t.queues {
 		before, dead, delivered := q.row, q.dead, q.delivered
@@ -204,8 +223,12 @@ func (t *truth) openJobs() {
 				queue: q, schedule: t.named[row.Schedule], boundary: row.FireAt,
 				payload: row.Payload, key: row.Key, priority: row.Priority, stamps: row.Stamps,
 				runAt: row.RunAt, expires: row.ExpiresAt,
+				incarnation: row.ScheduleID, origin: row.Origin, timeoutMS: row.TimeoutMS, alone: row.Alone,
 				claimed: row.State == store.Claimed, attempts: row.Attempts, lastError: row.LastError, deadline: row.Deadline, cause: t.w.causes.opened,
 			})
+			if j := t.jobs[row.ID]; j.counts() {
+				*j.ofSchedule()++
+			}
 		})
 		if lost := before.Enqueued - q.row.Enqueued; lost > 0 {
 			q.lost += unfinished
@@ -224,13 +247,17 @@ func (t *truth) insert(s *trueSchedule, fire *store.Fire, now store.Instant) {
 	job := trueJob{
 		queue: s.queue, schedule: s, boundary: fire.Boundary, runAt: now, expires: store.None,
 		payload: s.row.Payload, priority: s.row.Priority, stamps: s.row.Stamps, cause: t.w.causes.last,
+		incarnation: s.row.ID, timeoutMS: rare(s.row.Rare).TimeoutMS, alone: s.row.Overlap != store.Allow,
+	}
+	if s.row.RunOnce {
+		job.once, job.stamps.MaxAttempts = true, 1
 	}
 	if s.row.ExpiresMS > 0 {
 		job.expires = now.Add(s.row.ExpiresMS)
 	}
 	t.add(fire.Job, job)
 	t.memory += jobMemory(job.payload)
-	s.queue.row.Pending++
+	t.count(t.jobs[fire.Job], +1)
 	s.queue.row.Enqueued++
 	t.wake(s.queue)
 }
@@ -255,8 +282,12 @@ func (t *truth) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	}
 	t.w.checked[aClaim]++
 	q := t.byQueue[queue]
+	t.trips = claim.Tripped
 	if dead := t.bury(q, claim.Now); dead != claim.Buried {
 		t.w.fail(oneState, "", fmt.Sprintf("queue %q buried %d jobs, of which %d had to die", queue, claim.Buried, dead))
+	}
+	if len(t.trips) > 0 {
+		t.w.fail(opensBreaker, t.trips[0].Schedule, "a claim says that burials opened its breaker")
 	}
 	t.w.owes(tickonce.EventBuried, claim.Now, 0, int64(claim.Buried))
 	for i := range dst[:claim.N] {
@@ -294,6 +325,13 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 		broken(oneClaim, "until "+text(row.Deadline)+", which is not its visibility")
 	case !j.has(row):
 		broken(rightJob, "with other contents than it was fired with")
+	case j.waits():
+		broken(runsAlone, "although another one of its schedule is claimed")
+	}
+	if s := j.schedule; j.once && j.incarnation == s.row.ID {
+		if s.starts++; s.starts > 1 {
+			broken(runsOnce, "although its schedule runs once, and has started")
+		}
 	}
 	if first := t.first(q, now); first != nil && first.goesBefore(j) {
 		broken(claimOrder, "before "+jobOf(first.boundary)+" of "+first.schedule.scenario.Name)
@@ -302,15 +340,15 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 	t.w.digest.Int(tagClaim, j.schedule.index)
 	t.w.digest.Int(tagClaim, int64(j.boundary))
 	by := t.w.acting.working
-	if late := t.w.late(j.readyAt(), by.idle, t.w.bound()) - by.attends(); late > 0 {
+	if late := t.w.late(j.readyAt(), max(by.idle, j.freedAt()), t.w.bound()) - by.attends(); late > 0 {
 		t.w.failLate(row.Schedule, jobOf(j.boundary), late)
 	}
 	if !j.claimed {
 		q.claimable.claim(j)
 	}
-	*j.state()--
+	t.count(j, -1)
 	j.claimed, j.attempts, j.deadline = true, row.Attempts, row.Deadline
-	*j.state()++
+	t.count(j, +1)
 	q.row.Claims++
 	t.w.tellOfClaim(row.ID, j)
 	t.doom(row.ID, j)
@@ -362,7 +400,11 @@ func (t *truth) bury(q *trueQueue, now store.Instant) int {
 		if t.jobs[d.id].expires <= now { // of both it is this (QU9)
 			died = deadJob{expired, store.ErrorExpired}
 		}
-		t.die(d.id, died)
+		trip := uint8(0)
+		if died.cause != expired {
+			trip = t.tripOf(t.jobs[d.id])
+		}
+		t.die(d.id, died, trip)
 	}
 	return len(due)
 }
@@ -373,17 +415,20 @@ func (q *trueQueue) die(id store.JobID, died deadJob) {
 	q.deaths[died.cause]++
 }
 
-func (t *truth) die(id store.JobID, died deadJob) {
+func (t *truth) die(id store.JobID, died deadJob, tripped uint8) {
 	j, cause := t.jobs[id], died.cause
 	t.w.coverage.sometimes(deadLetter, true)
 	t.w.coverage.sometimes(jobExpired, cause == expired)
 	t.w.coverage.sometimes(lastClaimLapsed, cause == lapsed)
 	t.w.tellOfJob(id, j, Event{Kind: EventJobDied, Reason: deathWords[cause]})
 	t.w.digest.Int(tagSettle, int64(j.boundary))
-	*j.state()--
+	t.count(j, -1)
 	j.queue.row.Dead++
 	j.queue.row.Died++
 	j.queue.die(id, died)
+	if cause != expired {
+		t.jobEnded(j, true, tripped)
+	}
 	t.drop(id)
 }
 
@@ -440,22 +485,23 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	case store.Done:
 		t.w.coverage.sometimes(deadLetter, false)
 		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobDone})
-		*j.state()--
+		t.count(j, -1)
 		q.row.Done++
 		t.memory -= jobMemory(j.payload)
+		t.jobEnded(j, false, s.Tripped)
 		t.drop(s.Job)
 	case store.Dead:
-		t.die(s.Job, deadJob{failed, s.Error})
+		t.die(s.Job, deadJob{failed, s.Error}, s.Tripped)
 	default:
 		if j.attempts >= j.stamps.MaxAttempts {
 			t.w.fail(attemptsHeld, j.schedule.scenario.Name, jobOf(j.boundary)+" is tried again after its last attempt")
 		}
-		*j.state()--
+		t.count(j, -1)
 		q.claimable.end(j)
 		j.claimed, j.runAt, j.lastError = false, now.Add(s.DelayMS), s.Error
 		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobRetried, Until: timeOf(j.runAt)})
 		q.claimable.wait(j, now)
-		*j.state()++
+		t.count(j, +1)
 		q.row.Retried++
 		t.doom(s.Job, j)
 		t.wake(q)
@@ -569,7 +615,7 @@ func (t *truth) queueRow(name string) store.Queue {
 	if n == 0 || rows[0].Name != name {
 		return store.Queue{Name: name}
 	}
-	rows[0].NextClaimAt = 0
+	rows[0].NextClaimAt, rows[0].Waiting = 0, 0
 	return rows[0]
 }
 

@@ -63,20 +63,20 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		return done, nil
 	}
 	t.transacted(b)
-	for i := range b.Settles {
-		t.w.owes(t.toldOf(&b.Settles[i], true), done.Now, int64(b.Settles[i].Job), 1)
-		t.settled(&b.Settles[i], true, done.Now)
-	}
-	t.inserted(b, &done)
 	for i := range done.Puts {
-		t.put(&done.Puts[i], done.Now)
+		t.put(&done.Puts[i], b.Puts[i].Skips, done.Now)
 	}
 	for _, g := range b.Removes {
 		t.w.owes(tickonce.EventUnscheduled, done.Now, t.named[g.Name].index, 1)
 		t.remove(g.Name, Event{Kind: EventRemoved})
 	}
+	for i := range b.Settles {
+		t.w.owes(t.toldOf(&b.Settles[i], true), done.Now, int64(b.Settles[i].Job), 1)
+		t.settled(&b.Settles[i], true, done.Now)
+	}
+	t.inserted(b, &done)
 	if t.w.acting == t.w.operator {
-		t.w.overloaded = t.w.intent.edit == FaultOverload
+		t.w.overloaded = t.w.intent.edit == FaultOverload || t.w.intent.edit == FaultEditTrigger
 		t.w.coverage.sometimes(editMidTick, slices.ContainsFunc(t.w.nodes, func(n *node) bool { return n.midTick }))
 	}
 	return done, nil
@@ -91,8 +91,9 @@ func (t *truth) guards(g store.Guard) bool {
 	return s.row.ID == g.ID && s.row.Rev == g.Rev
 }
 
-// put checks a written schedule row and takes it into the model.
-func (t *truth) put(row *store.Schedule, now store.Instant) {
+// put checks a written schedule row, and the boundaries that the write names as
+// passed over, and takes it into the model.
+func (t *truth) put(row *store.Schedule, skips []store.Skip, now store.Instant) {
 	s := t.named[row.Name]
 	t.w.digest.Int(tagCommit, s.index)
 	t.w.digest.Int(tagCommit, int64(row.Cursor))
@@ -109,21 +110,25 @@ func (t *truth) put(row *store.Schedule, now store.Instant) {
 		t.paused(s, row)
 	case FaultEditResume:
 		t.w.owes(tickonce.EventResumed, now, s.index, 1)
-		t.resumed(s, row, now)
+		t.resumed(s, row, skips, now)
+	case FaultEditTrigger:
+		t.triggered(s, row)
 	default:
-		t.registered(s, row, now)
+		t.registered(s, row, skips, now)
 	}
 	t.keepPast(s)
 	s.know(row, t.byQueue[row.Queue])
 	if t.w.intent != (intent{}) {
 		t.writtenByOthers(s)
 	}
-	t.w.tellOf(s, Event{Kind: t.w.intent.event(), Boundary: timeOf(row.Cursor)})
+	if kind := t.w.intent.event(); kind != EventTriggered { // of which the job tells
+		t.w.tellOf(s, Event{Kind: kind, Boundary: timeOf(row.Cursor)})
+	}
 }
 
 // registered checks a registration or a repair. A new incarnation begins after
 // now, on its grid; the same one keeps its grid and its cursor (S2, S5, S6).
-func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Instant) {
+func (t *truth) registered(s *trueSchedule, row *store.Schedule, skips []store.Skip, now store.Instant) {
 	as, w := t.w.intent.as, t.w
 	anew := t.byID[row.ID] == nil
 	from, to := w.read(now)
@@ -152,15 +157,20 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		w.fail(keepsGrid, row.Name, fmt.Sprintf("its anchor went from %s to %s, and the time at which its cursor was set from %s to %s",
 			text(s.row.Anchor), text(row.Anchor), text(s.row.SetAt), text(row.SetAt)))
 	}
-	pause := store.Active
+	pause, failures := store.Active, uint8(0)
 	if s.known {
-		pause = s.row.Paused
+		pause, failures = s.row.Paused, min(s.row.Failures, row.Breaker)
 	}
+	if anew && as != nil && pause == store.PausedByRunOnce {
+		pause = store.Active
+	}
+	t.passesOver(s, row, skips, anew)
 	switch {
 	case as == nil:
 		t.repaired(s, row, anew, from)
-	case row.Paused != pause || row.Hold != nil || row.DueAt != dueAt(row):
-		w.fail(asAsked, row.Name, fmt.Sprintf("its registration left it paused by %d, due at %s", row.Paused, text(row.DueAt)))
+	case row.Paused != pause || row.Hold != nil || row.DueAt != dueAt(row) || row.Failures != failures:
+		w.fail(asAsked, row.Name, fmt.Sprintf("its registration left it paused: %s, due at %s, with %d failures in a row",
+			pauseWords[row.Paused], text(row.DueAt), row.Failures))
 	case !asWanted(row, as) || anew && row.Anchor != anchorOf(as) && (anchorOf(as) != store.None || row.Anchor != row.SetAt):
 		w.fail(asAsked, row.Name, "its row is not what was registered")
 	case row.CatchUp != w.policyOf(as):
@@ -173,7 +183,7 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, now store.Insta
 		if first := s.first(); as != nil && !s.undecidable() && first <= row.SetAt {
 			w.owes(tickonce.EventSkipped, now, s.index, int64(row.SetAt-first)/s.interval+1)
 		}
-		w.charge(s, s.row.Cursor, w.shown()+1, left)
+		w.chargeUnfired(s, left)
 		delete(t.byID, s.row.ID)
 		if as == nil {
 			s.undoneBy, s.rearmed = w.jumped, true
@@ -220,6 +230,7 @@ func (t *truth) repaired(s *trueSchedule, row *store.Schedule, anew bool, at sto
 	if anew {
 		ahead = was.SetAt > at && int64(was.Cursor-at) > 2*s.interval
 		want.ID, want.Anchor, want.Cursor, want.SetAt, want.Hold = row.ID, row.Anchor, row.Cursor, row.SetAt, nil
+		want.AtAnchor = row.Cursor == row.Anchor
 		want.DueAt = dueAt(row)
 	}
 	if !t.w.orphaned() && (!ahead || !sameRow(row, &want)) {
@@ -238,7 +249,7 @@ func (w *world) beginsAnew(s *trueSchedule, row *store.Schedule) bool {
 		return false
 	case as == nil:
 		return w.scenario.Engine.ClockRepair == RepairRearm && row.Spec == s.row.Spec && int64(row.Anchor-s.row.Anchor)%s.interval == 0
-	case before != 0 && before != intervalOf(as.Spec):
+	case before != 0 && before != intervalOf(as.Spec), s.row.Paused == store.PausedByRunOnce && !as.RunOnce:
 		return true
 	default:
 		return anchorOf(as) != store.None && anchorOf(as) != s.row.Anchor || !s.row.Cursor.Valid()
@@ -260,7 +271,10 @@ func asWanted(row *store.Schedule, as *Schedule) bool {
 	if as.MaxAttempts > 0 {
 		stamps.MaxAttempts = int32(as.MaxAttempts)
 	}
-	return row.Spec == as.Spec && row.Queue == as.Queue && bytes.Equal(row.Payload, as.Payload) && row.Stamps == stamps &&
+	if as.RunOnce {
+		stamps.MaxAttempts = 1
+	}
+	return samePolicies(row, as) && row.Spec == as.Spec && row.Queue == as.Queue && bytes.Equal(row.Payload, as.Payload) && row.Stamps == stamps &&
 		row.Priority == as.Priority && row.ExpiresMS == as.Expires.Milliseconds()
 }
 
@@ -276,11 +290,11 @@ func (t *truth) paused(s *trueSchedule, row *store.Schedule) {
 
 // resumed checks a resume, and counts what it drops: the boundaries that came
 // due meanwhile are skipped, all of them and no other (S7).
-func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant) {
+func (t *truth) resumed(s *trueSchedule, row *store.Schedule, skips []store.Skip, now store.Instant) {
 	t.w.checked[aResume]++
 	want := s.row
-	want.Rev, want.Paused, want.Hold = row.Rev, store.Active, nil
-	missed := int64(0)
+	want.Rev, want.Paused, want.Hold, want.Failures = row.Rev, store.Active, nil, 0
+	var over fates
 	from, to := t.w.read(now)
 	decided := row.SetAt
 	switch {
@@ -291,19 +305,17 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 	}
 	if first := s.first(); !s.undecidable() && first <= decided {
 		want.Cursor, want.SetAt = s.after(decided), decided
-		missed = int64(want.Cursor-first) / s.interval
-		t.w.charge(s, first, want.Cursor, dropped)
+		over.skip(store.SkipPause, first, want.Cursor, s.interval)
 		s.charged = max(s.charged, want.Cursor)
 	}
 	want.DueAt = want.Cursor
 	if !sameRow(row, &want) {
 		t.w.fail(pauses, row.Name, "its resume left "+unlike(row, &want))
 	}
-	s.pauseSkips += missed
+	missed := over.skipped()
+	t.namesSkips(s, skips, over.skips[:])
 	t.w.owes(tickonce.EventSkipped, now, s.index, missed)
-	if missed > 0 {
-		t.w.tellOfSkips(s, s.first(), want.Cursor, "pause")
-	}
+	t.passedOver(s, over.skips[:])
 	t.w.coverage.sometimes(skipped, missed > 0)
 	t.w.coverage.sometimes(pauseSkipped, missed > 0)
 }
@@ -312,7 +324,7 @@ func (t *truth) resumed(s *trueSchedule, row *store.Schedule, now store.Instant)
 func (t *truth) remove(name string, e Event) {
 	s := t.named[name]
 	t.w.digest.Int(tagCommit, ^s.index)
-	t.w.charge(s, s.row.Cursor, t.w.shown()+1, left)
+	t.w.chargeUnfired(s, left)
 	delete(t.byID, s.row.ID)
 	t.keepPast(s)
 	s.known, s.removed, s.row = false, true, store.Schedule{}
@@ -329,7 +341,7 @@ func (t *truth) checkEdit(edit FaultKind, name string, as *Schedule) {
 	case FaultEditPause:
 		done = !s.known || s.row.Paused != store.Active
 	case FaultEditResume:
-		done = !s.known || s.row.Paused == store.Active
+		done = !s.known || s.row.Paused == store.Active || s.row.Paused == store.PausedByRunOnce
 	case FaultEditRemove:
 		done = !s.known
 	case FaultOverload:

@@ -30,11 +30,16 @@ type trueSchedule struct {
 	tick     fates         // of the tick under way
 	since    int64         // the event that changed it or kept it, since it fired last
 
-	fired, quarantined                int64
-	pauseSkips, policySkips, capSkips int64
-	firstFire, lastFire               store.Instant
-	firedAt                           store.Instant // the last one, in true time
-	maxLateMS                         int64
+	live    store.Live    // its jobs, of all incarnations and in all queues, but for deliveries (X9)
+	waiting []store.JobID // those that wait for the claimed one to end, and some that do not any more
+	freedAt store.Instant // when that last happened, in true time
+	starts  int64         // of jobs of this incarnation, since the store opened
+
+	fired, quarantined  int64
+	skips               [store.SkipBefore + 1]int64 // by reason
+	firstFire, lastFire store.Instant
+	firedAt             store.Instant // the last one, in true time
+	maxLateMS           int64
 
 	charged                   store.Instant // the boundaries before
 	have                      boundaries    // that have fired
@@ -45,14 +50,6 @@ type trueSchedule struct {
 
 	crashed   bool   // its handler in Go has, in this run
 	lastError string // of that handler
-}
-
-// fates is what has to become of the boundaries that a tick meets: so many
-// fire, from the first on, and so many are skipped.
-type fates struct {
-	first                 store.Instant
-	fires                 int64
-	policySkips, capSkips int64
 }
 
 // know takes in a row and its queue, nil if that is none of the scenario's.
@@ -68,7 +65,7 @@ func (s *trueSchedule) know(row *store.Schedule, q *trueQueue) {
 		s.have = nil
 	}
 	if row.ID != s.row.ID {
-		s.fullAt, s.tampered = 0, false
+		s.fullAt, s.tampered, s.starts = 0, false, 0
 	}
 	s.lostBy = nil
 	s.known, s.removed, s.interval, s.next, s.row = true, false, interval, row.Cursor, *row
@@ -131,32 +128,6 @@ func (s *trueSchedule) nextAfter(now store.Instant) store.Instant {
 	return s.after(now)
 }
 
-// judge says what has to become of the boundaries from the cursor to now (T5,
-// T6, T14).
-func (s *trueSchedule) judge(now store.Instant) fates {
-	policy, every, cursor := s.row.CatchUp, store.Instant(s.interval), s.first()
-	if cursor > now {
-		return fates{}
-	}
-	due := int64((now-cursor)/every) + 1
-	f := fates{first: cursor}
-	if oldest := now - store.Instant(policy.WindowMS); policy.WindowMS > 0 && cursor < oldest {
-		f.policySkips = min(due, int64((oldest-cursor-1)/every)+1)
-	}
-	f.fires = min(due-f.policySkips, int64(policy.Max))
-	excess := due - f.policySkips - f.fires
-	f.first += store.Instant(f.policySkips) * every
-	if policy.Newest {
-		f.first += store.Instant(excess) * every
-	}
-	if policy.Max == catchUpCap {
-		f.capSkips = excess
-	} else {
-		f.policySkips += excess
-	}
-	return f
-}
-
 // policyOf is the catch-up policy of the schedule in numbers (T14).
 func (w *world) policyOf(s *Schedule) store.CatchUp {
 	most, window := int32(min(catchUpCap, w.queueLimit())), s.window(w.scenario).Milliseconds()
@@ -203,7 +174,10 @@ func (s *trueSchedule) countFire(boundary store.Instant, lateMS int64) {
 }
 
 func (s *trueSchedule) result() ScheduleResult {
-	skips := s.pauseSkips + s.policySkips + s.capSkips
+	skips := int64(0)
+	for _, n := range s.skips {
+		skips += n
+	}
 	r := ScheduleResult{
 		Name: s.scenario.Name, Spec: s.scenario.Spec, Queue: s.scenario.Queue,
 		Boundaries: s.fired + skips, Fired: s.fired, Skipped: skips,
@@ -214,14 +188,10 @@ func (s *trueSchedule) result() ScheduleResult {
 	if s.fired > 0 {
 		r.FirstFire, r.LastFire = timeOf(s.firstFire), timeOf(s.lastFire)
 	}
-	if s.pauseSkips > 0 {
-		r.SkipReasons["pause"] = s.pauseSkips
-	}
-	if s.policySkips > 0 {
-		r.SkipReasons["policy"] = s.policySkips
-	}
-	if s.capSkips > 0 {
-		r.SkipReasons["cap"] = s.capSkips
+	for reason, n := range s.skips {
+		if n > 0 {
+			r.SkipReasons[store.SkipReason(reason).String()] = n
+		}
 	}
 	return r
 }
@@ -229,7 +199,7 @@ func (s *trueSchedule) result() ScheduleResult {
 // isTrue reports whether the row is the one of the model.
 func (t *truth) isTrue(row *store.Schedule) bool {
 	s := t.byID[row.ID]
-	return s != nil && sameRow(row, &s.row)
+	return s != nil && sameRow(row, &s.row) && row.Live == s.live
 }
 
 func sameRow(a, b *store.Schedule) bool {
@@ -237,7 +207,8 @@ func sameRow(a, b *store.Schedule) bool {
 	return a.ID == b.ID && a.Rev == b.Rev && a.Name == b.Name && a.Spec == b.Spec && a.Queue == b.Queue &&
 		bytes.Equal(a.Payload, b.Payload) && a.Stamps == b.Stamps && a.ExpiresMS == b.ExpiresMS && a.CatchUp == b.CatchUp &&
 		a.Anchor == b.Anchor && a.Cursor == b.Cursor && a.DueAt == b.DueAt && a.SetAt == b.SetAt &&
-		a.Priority == b.Priority && a.Paused == b.Paused && sameHold
+		a.Priority == b.Priority && a.Paused == b.Paused && a.Overlap == b.Overlap && a.RunOnce == b.RunOnce &&
+		a.AtAnchor == b.AtAnchor && a.Breaker == b.Breaker && a.Failures == b.Failures && rare(a.Rare) == rare(b.Rare) && sameHold
 }
 
 // unlike says in which fields a row is not the one that it should be.
@@ -261,6 +232,13 @@ func unlike(row, want *store.Schedule) string {
 	f.note("set-at", text(row.SetAt), text(want.SetAt))
 	f.note("priority", row.Priority, want.Priority)
 	f.note("paused", pauseWords[row.Paused], pauseWords[want.Paused])
+	f.note("overlap", row.Overlap, want.Overlap)
+	f.note("run-once", row.RunOnce, want.RunOnce)
+	f.note("begins at its anchor", row.AtAnchor, want.AtAnchor)
+	f.note("breaker", row.Breaker, want.Breaker)
+	f.note("failures in a row", row.Failures, want.Failures)
+	f.note("hours", rare(row.Rare).Hours, rare(want.Rare).Hours)
+	f.note("timeout in ms", rare(row.Rare).TimeoutMS, rare(want.Rare).TimeoutMS)
 	has, wants := held(row.Hold), held(want.Hold)
 	f.note("held", row.Hold != nil, want.Hold != nil)
 	f.note("reason of the hold", shown(has.Reason), shown(wants.Reason))
@@ -299,6 +277,14 @@ func held(h *store.Hold) store.Hold {
 		return store.Hold{}
 	}
 	return *h
+}
+
+// rare is what few rows have, empty where this one has none of it.
+func rare(r *store.Rare) store.Rare {
+	if r == nil {
+		return store.Rare{}
+	}
+	return *r
 }
 
 // eachSchedule reads all schedules of the store in name order.

@@ -426,6 +426,88 @@ func (v handlerValue) text() string {
 	return word
 }
 
+// hoursValue is from when to when in a zone, which may be left out.
+type hoursValue struct{ h *Hours }
+
+const hoursForm = "times of day such as 08:00-17:30 or 22:00-06:00@Europe/Berlin"
+
+func (v hoursValue) parse(text string) *refusal {
+	times, zoned, hasZone := strings.Cut(text, "@")
+	start, end, two := strings.Cut(times, "-")
+	if !two {
+		return refuse(text, hoursForm)
+	}
+	var h Hours
+	for _, part := range []struct {
+		of *time.Duration
+		at int
+		is string
+	}{{&h.Start, 0, start}, {&h.End, len(start) + 1, end}} {
+		t, err := time.Parse("15:04", part.is)
+		if err != nil || len(part.is) != len("15:04") {
+			return &refusal{at: part.at, found: shown(part.is), allowed: "a time of day from 00:00 to 23:59"}
+		}
+		*part.of = time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
+	}
+	switch {
+	case h.Start == h.End:
+		return refuse(text, hoursForm+", of which the second is another than the first")
+	case hasZone:
+		if _, err := zone(zoned); err != nil {
+			r := unknown(zoned, zoneNames())
+			r.at, r.allowed = len(times)+1, "a time zone of the IANA database such as UTC or Europe/Berlin"
+			return r
+		}
+		h.Zone = zoned
+	}
+	*v.h = h
+	return nil
+}
+
+func (v hoursValue) text() string {
+	h := *v.h
+	if h == (Hours{}) {
+		return ""
+	}
+	clock := func(d time.Duration) string {
+		if d < 0 || d >= 24*time.Hour || d%time.Minute != 0 {
+			return d.String()
+		}
+		return clockOf(d)
+	}
+	text := clock(h.Start) + "-" + clock(h.End)
+	if h.Zone != "" {
+		text += "@" + h.Zone
+	}
+	return text
+}
+
+// breakerValue is a number of jobs, or off.
+type breakerValue struct{ n *int }
+
+const breakerOff = "off"
+
+func (v breakerValue) parse(text string) *refusal {
+	if text == breakerOff {
+		*v.n = NoBreaker
+		return nil
+	}
+	r := numberValue[int]{n: v.n, least: 1, most: math.MaxUint8}.parse(text)
+	if r != nil {
+		r.allowed += ", or " + breakerOff
+	}
+	return r
+}
+
+func (v breakerValue) text() string {
+	if *v.n == NoBreaker {
+		return breakerOff
+	}
+	return numberValue[int]{n: v.n}.text()
+}
+
+func (v breakerValue) choices() []string { return []string{breakerOff} }
+
 // everyValue is a spec without the words before its interval.
 type everyValue struct{ spec *string }
 

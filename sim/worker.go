@@ -204,8 +204,12 @@ func (w *worker) wakeUp() {
 func (w *worker) begin(run *tickonce.Run) {
 	w.numbers++
 	a := &attempt{worker: w, hired: hired{run: run, number: w.numbers, timeoutAt: store.None, holds: store.None, renewBy: store.None}}
-	if w.queue.timeout > 0 {
-		a.timeoutAt = w.asked.Add(w.queue.timeout.Milliseconds())
+	timeout := w.queue.timeout.Milliseconds()
+	if j := w.node.w.truth.jobs[store.JobID(run.Job.ID)]; j != nil && j.timeoutMS > 0 && (timeout == 0 || j.timeoutMS < timeout) {
+		timeout = j.timeoutMS
+	}
+	if timeout > 0 {
+		a.timeoutAt = w.asked.Add(timeout)
 	}
 	w.attempts = append(w.attempts, a)
 	a.take(run.Job)

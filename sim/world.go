@@ -184,7 +184,7 @@ func newWorld(s *Scenario, r rig) *world {
 		w.nodes = append(w.nodes, newNode(w, i))
 	}
 	w.planFaults()
-	w.alone = len(w.nodes) == 1 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == FaultOverload })
+	w.alone = len(w.nodes) == 1 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == FaultOverload || f.Kind == FaultEditTrigger })
 	return w
 }
 

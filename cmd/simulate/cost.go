@@ -76,6 +76,8 @@ var effectWords = map[sim.FaultKind]struct{ one, many string }{
 	sim.FaultEditResume:    {"schedule resumed", "schedules resumed"},
 	sim.FaultEditRemove:    {"schedule removed", "schedules removed"},
 	sim.FaultEditRename:    {"schedule renamed", "schedules renamed"},
+	sim.FaultEditPolicies:  {"schedule changed", "schedules changed"},
+	sim.FaultEditTrigger:   {"schedule fired by hand", "schedules fired by hand"},
 	sim.FaultTamper:        {"row spoilt", "rows spoilt"},
 }
 
@@ -167,6 +169,9 @@ const doneForgotten = "done and forgotten"
 // meanings are those of the words in the tables, and the rules they rest on.
 var meanings = []struct{ word, about, rule string }{
 	{"pause", "the schedule was paused", "S7"},
+	{"hours", "outside the active hours of hours= nothing fires", "X10"},
+	{"overlap", "a job of the schedule was not done yet, and its overlap= lets none run beside it", "X9"},
+	{"missed", "a run-once came too late by its catch-up policy, and has had its only turn", "X8"},
 	{"latest", "of several due at once, only the newest fires under catch-up=latest", "T14"},
 	{"grace", "under catch-up=grace only what is not later than the grace window fires", "T14"},
 	{"none", "under catch-up=none nothing fires that is not on time", "T14"},

@@ -129,8 +129,9 @@ func (r *report) writeSchedules(w *page) {
 		rows = append(rows, []string{
 			name, strings.TrimPrefix(s.Spec, "@every "), number(s.Boundaries), number(s.Fired), number(s.Skipped), span(s.MaxLate),
 			r.list(
-				counted{s.SkipReasons["pause"], "pause"}, counted{s.SkipReasons["policy"], policies[s.Name].String()},
-				counted{s.SkipReasons["cap"], "cap"}, counted{s.Quarantined, "held"}),
+				counted{s.SkipReasons["pause"], "pause"}, counted{s.SkipReasons["hours"], "hours"},
+				counted{s.SkipReasons["policy"], policies[s.Name].String()}, counted{s.SkipReasons["overlap"], "overlap"},
+				counted{s.SkipReasons["cap"], "cap"}, counted{s.SkipReasons["missed"], "missed"}, counted{s.Quarantined, "held"}),
 		})
 		if also := r.list(
 			counted{s.FiredAgain + s.FiredByRepair, "fired again"}, counted{s.Forgotten, "forgotten"}, counted{s.Left, "left"},

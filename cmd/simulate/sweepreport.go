@@ -243,8 +243,16 @@ func (r *sweepReport) judgement() []string {
 		list = append(list, "every invariant held in "+count(r.Runs, "run", "runs"))
 	}
 	s := &r.Schedules
-	list = append(list, fmt.Sprintf("%s fired, %s skipped by policy, %s by the cap, %s by a pause",
-		count(s.Fired, "boundary", "boundaries"), number(s.SkipReasons["policy"]), number(s.SkipReasons["cap"]), number(s.SkipReasons["pause"])))
+	skips := fmt.Sprintf("%s fired, %s skipped by policy, %s by the cap, %s by a pause",
+		count(s.Fired, "boundary", "boundaries"), number(s.SkipReasons["policy"]), number(s.SkipReasons["cap"]), number(s.SkipReasons["pause"]))
+	for _, rare := range []struct{ reason, words string }{
+		{"hours", "outside active hours"}, {"overlap", "over a live job"}, {"missed", "too late for a run-once"},
+	} {
+		if n := s.SkipReasons[rare.reason]; n > 0 {
+			skips += fmt.Sprintf(", %s %s", number(n), rare.words)
+		}
+	}
+	list = append(list, skips)
 	list = append(list, fmt.Sprintf("%s still due at the end, %s unknown to a restart", number(s.Left), number(s.Forgotten)))
 	q := &r.Queues
 	list = append(list, fmt.Sprintf("%s: %s done, %s dead, %s pending, %s claimed",

@@ -222,9 +222,12 @@ type entry struct {
 }
 
 type reasons struct {
-	Cap    int64 `json:"cap"`
-	Policy int64 `json:"policy"`
-	Pause  int64 `json:"pause"`
+	Cap     int64 `json:"cap"`
+	Policy  int64 `json:"policy"`
+	Pause   int64 `json:"pause"`
+	Hours   int64 `json:"hours,omitempty"`
+	Overlap int64 `json:"overlap,omitempty"`
+	Missed  int64 `json:"missed,omitempty"`
 }
 
 // against is the comparison with another run, the calm one or, of a what-if, the

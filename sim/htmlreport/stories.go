@@ -58,6 +58,12 @@ func (n *reasons) add(reason string, by int64) {
 		n.Policy += by
 	case "pause":
 		n.Pause += by
+	case "hours":
+		n.Hours += by
+	case "overlap":
+		n.Overlap += by
+	case "missed":
+		n.Missed += by
 	}
 }
 

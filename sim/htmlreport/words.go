@@ -131,6 +131,10 @@ func sayFault(f *sim.Fault, single bool) string {
 		return f.Schedule + " was removed"
 	case sim.FaultEditRename:
 		return f.Schedule + " was renamed"
+	case sim.FaultEditPolicies:
+		return f.Schedule + " got other policies"
+	case sim.FaultEditTrigger:
+		return f.Schedule + " was fired by hand"
 	case sim.FaultTamper:
 		return "The row of " + f.Schedule + " was spoilt" + lasted
 	}
@@ -154,7 +158,8 @@ func short(f *sim.Fault) string {
 		return who + "crash" + map[sim.Restart]string{sim.FromSnapshot: ", snapshot", sim.FromNothing: ", empty"}[f.Restart]
 	case sim.FaultClockJump:
 		return who + "clock " + map[bool]string{true: "+", false: "−"}[f.By > 0] + span(max(f.By, -f.By))
-	case sim.FaultEditAdd, sim.FaultEditChange, sim.FaultEditPause, sim.FaultEditResume, sim.FaultEditRemove, sim.FaultEditRename, sim.FaultTamper, sim.FaultLostRow:
+	case sim.FaultEditAdd, sim.FaultEditChange, sim.FaultEditPause, sim.FaultEditResume, sim.FaultEditRemove, sim.FaultEditRename,
+		sim.FaultEditPolicies, sim.FaultEditTrigger, sim.FaultTamper, sim.FaultLostRow:
 		return f.Kind.String() + " " + f.Schedule
 	}
 	return who + f.Kind.String()

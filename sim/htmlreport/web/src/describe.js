@@ -8,6 +8,9 @@ export const REASONS = {
   cap: ['beyond the 64 that one tick may catch up', 'T5, T6'],
   policy: ['dropped by its catch-up policy', 'T14'],
   pause: ['missed while the schedule was paused', 'S7'],
+  hours: ['outside its active hours', 'X10'],
+  overlap: ['a job of the schedule was not done yet', 'X9'],
+  missed: ['too late for the only turn of a run-once', 'X8'],
 };
 
 // describer answers for a reference what it is: title, when and sub in words; t

@@ -40,7 +40,7 @@ function showFigures() {
   const reasons = Object.entries(run.reasons).filter(([, n]) => n), dead = sum(run.queues, q => q.dead);
   const checks = sum(run.checks, c => c.count), checked = run.checks.filter(c => c.count).length;
   const card = (title, value, ...below) => h('div', { class: 'card' }, h('h3', {}, title), h('p', { class: 'value' }, value), h('div', { class: 'below' }, below));
-  const say = { cap: 'beyond the cap', policy: 'by policy', pause: 'while paused' };
+  const say = { cap: 'beyond the cap', policy: 'by policy', pause: 'while paused', hours: 'outside active hours', overlap: 'over a live job', missed: 'too late for a run-once' };
   $('figures').append(
     card('Boundaries due', number(due), bar(parts), h('span', { class: 'parts' }, parts.filter(p => p.count).map(p => h('span', {}, markIcon(p.kind, 11), `${number(p.count)} ${p.say}`)))),
     card('Longest wait', duration(longest.longest), longest.name && total('late') + total('firedAgain') ? name(longest.name) : 'none late'),
