@@ -27,10 +27,11 @@ type worker struct {
 	engine    *tickonce.Worker // of this life; nil by hand, and while its process is away
 	context   context.Context  // of its steps
 	stop      context.CancelCauseFunc
-	attempts  []*attempt // those in hand, in the order of their claims
-	numbers   int64      // of attempts, of all lives
-	returned  []*attempt // whose handlers returned during a step
-	asked     store.Instant
+	attempts  []*attempt    // those in hand, in the order of their claims
+	numbers   int64         // of attempts, of all lives
+	returned  []*attempt    // whose handlers returned during a step
+	asked     store.Instant // the reading at the begin of the latest step
+	seen      store.Instant // the latest one
 	failing   bool          // its latest call failed
 	outage    bool          // the call of this step did
 	roused    bool          // it has something to do at once
@@ -104,6 +105,7 @@ func (w *worker) start() {
 	}
 	w.engine = engine
 	w.context, w.stop = context.WithCancelCause(ctx)
+	w.seen = w.clock()
 	w.idle, w.failing, w.stepping, w.stopping, w.leaves, w.roused = world.now, false, false, false, false, false
 	w.stepAt(world.now)
 }
@@ -308,8 +310,17 @@ func (w *worker) drop(a *attempt) {
 	w.attempts = slices.Delete(w.attempts, i, i+1)
 }
 
-// age notes which runs have timed out.
+// age notes which runs have timed out. Where the clock has gone back, as much time
+// is left as was (K5).
 func (w *worker) age() {
+	now := w.clock()
+	if back := int64(now - w.seen); back < 0 {
+		w.cutAt = w.cutAt.Add(back)
+		for _, a := range w.attempts {
+			a.holds, a.renewBy, a.timeoutAt = a.holds.Add(back), a.renewBy.Add(back), a.timeoutAt.Add(back)
+		}
+	}
+	w.seen = now
 	for _, a := range w.attempts {
 		a.overdue = a.overdue || !a.told && !a.loose && a.timeoutAt <= w.clock()
 	}
