@@ -26,6 +26,7 @@ func (t *truth) audit() int64 {
 	for _, q := range t.queues {
 		rows += t.auditQueue(q)
 	}
+	t.askWhy()
 	return rows
 }
 

@@ -53,6 +53,7 @@ const (
 	anAuditedSchedule
 	anAuditedQueue
 	anAuditedJob
+	aWhy
 	aScheduleLeft
 	aRest
 
@@ -103,6 +104,7 @@ var checkedAt = [occasions][]invariant{
 	anAuditedSchedule: {rightRows},
 	anAuditedQueue:    {conservation, oneState},
 	anAuditedJob:      {oneState},
+	aWhy:              {rightWhy},
 	aScheduleLeft:     {liveness},
 	aRest:             {keepsClaims, timesOut, stops},
 }

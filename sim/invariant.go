@@ -56,6 +56,7 @@ const (
 	claimOrder
 	rightEnding
 	runsAlone
+	rightWhy
 	oneDelivery
 	keepsClaims
 	timesOut
@@ -113,6 +114,7 @@ var rules = [invariants]struct{ name, about string }{
 	claimOrder:   {"QU1 order", "of the jobs that are ready, the one with the highest priority and then the earliest is handed out"},
 	rightEnding:  {"QU6 right ending", "a job ends as its handler did, or is tried again within its curve"},
 	runsAlone:    {"X9 alone", "no two jobs are claimed at once of a schedule whose runs may not overlap"},
+	rightWhy:     {"X12 why", "the engine can tell what became of any boundary, or from when on it knows"},
 	oneDelivery:  {"O1 one delivery", "an outbox's call delivers one entry, settles it once, extends no claim by itself, and answers what became of it"},
 	keepsClaims:  {"W4 keeps claims", "a worker renews the claim of each of its runs before half of it is over, or ends the run"},
 	timesOut:     {"X5 times out", "a run that has ended is settled at once, and one that times out as a failure at its deadline"},

@@ -144,6 +144,7 @@ func (t *truth) opened(s store.Store) {
 		if s := t.named[row.Name]; s != nil {
 			t.identify(row.ID, s)
 			s.know(row, t.byQueue[row.Queue])
+			s.fate.begins(row.Cursor)
 		}
 	})
 	for i := range t.schedules {

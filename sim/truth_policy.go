@@ -220,6 +220,7 @@ func (t *truth) passedOver(s *trueSchedule, skips []store.Skip) {
 			end := skip.Last.Add(s.interval)
 			t.w.tellOfSkips(s, skip.First, end, skip.Reason)
 			t.w.charge(s, skip.First, end, dropped)
+			s.fate.skipped(skip)
 		}
 	}
 }

@@ -117,6 +117,9 @@ func (t *truth) put(row *store.Schedule, skips []store.Skip, now store.Instant) 
 		t.registered(s, row, skips, now)
 	}
 	t.keepPast(s)
+	if !s.known { // an empty store gives ids again
+		s.fate.begins(row.Cursor)
+	}
 	s.know(row, t.byQueue[row.Queue])
 	if t.w.intent != (intent{}) {
 		t.writtenByOthers(s)
@@ -379,7 +382,9 @@ func (t *truth) overwrite(s *trueSchedule, row store.Schedule) {
 	t.w.digest.Int(tagCommit, int64(row.Cursor))
 	s.charged = min(s.charged, row.Cursor)
 	t.keepPast(s)
+	was := s.row.Cursor
 	s.know(&done.Puts[0], t.byQueue[row.Queue])
+	s.fate.begins(max(was, row.Cursor))
 	s.tampered = true
 	t.writtenByOthers(s)
 	t.identify(s.row.ID, s)

@@ -34,6 +34,7 @@ type trueSchedule struct {
 	waiting []store.JobID // those that wait for the claimed one to end, and some that do not any more
 	freedAt store.Instant // when that last happened, in true time
 	starts  int64         // of jobs of this incarnation, since the store opened
+	fate    fateOfGrid    // of this incarnation
 
 	fired, quarantined  int64
 	skips               [store.SkipBefore + 1]int64 // by reason
@@ -66,6 +67,7 @@ func (s *trueSchedule) know(row *store.Schedule, q *trueQueue) {
 	}
 	if row.ID != s.row.ID {
 		s.fullAt, s.tampered, s.starts = 0, false, 0
+		s.fate.begins(row.Cursor)
 	}
 	s.lostBy = nil
 	s.known, s.removed, s.interval, s.next, s.row = true, false, interval, row.Cursor, *row
