@@ -40,7 +40,7 @@ func (n *node) hears(e tickonce.Event) {
 		}
 		return
 	case tickonce.EventClaimLost:
-		if n.working != nil && n.working.outage { // it could not be renewed in time, as no call answered
+		if n.working != nil && n.working.outage && n.handling == nil { // it could not be renewed in time, as no call answered
 			return
 		}
 	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventEnqueued,
