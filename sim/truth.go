@@ -506,9 +506,12 @@ func (t *truth) bytes() []byte {
 	}
 	var b []byte
 	t.eachSchedule(func(row *store.Schedule) {
-		hold := row.Hold
-		row.Hold = nil
-		b = fmt.Appendf(b, "%+v %+v\n", *row, held(hold))
+		hold, rare := row.Hold, store.Rare{}
+		if row.Rare != nil {
+			rare = *row.Rare
+		}
+		row.Hold, row.Rare = nil, nil // as addresses they tell nothing
+		b = fmt.Appendf(b, "%+v %+v %+v\n", *row, held(hold), rare)
 	})
 	for _, q := range t.queues {
 		b = fmt.Appendf(b, "%+v\n", t.queueRow(q.row.Name))

@@ -48,7 +48,7 @@ Exit codes:
   0  shrunk
   1  usage, bad input, or nothing to keep
   4  nondeterministic: the same scenario came to something else`,
-		Example: `  simulate shrink --seed 7 --keep sometimes:two-leaders examples/scenarios/interleavings.sim
+		Example: `  simulate shrink --seed 5 --keep sometimes:two-leaders examples/scenarios/interleavings.sim
   simulate shrink failing.sim -o smaller.sim
   simulate shrink failing.sim -o smaller.sim --report failing.html`,
 		Args:              oneFile,
