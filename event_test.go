@@ -183,6 +183,32 @@ func TestEventsOfAnEndTellHowLongTheRunTook(t *testing.T) {
 	})
 }
 
+// A transaction that ends a run says at its commit how long the run took.
+func TestO7EventsOfATransactionTellHowLongTheRunTook(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		r.enqueue("first", tickonce.EnqueueOptions{})
+		r.enqueue("second", tickonce.EnqueueOptions{})
+		first, second := r.mustClaim(), r.mustClaim()
+		r.take()
+		require.NoError(t, r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+			require.NoError(t, tx.Fail(second, errBoom))
+			_, err := tx.Schedule("s", "@every 1m", "q", nil, tickonce.ScheduleOptions{})
+			require.NoError(t, err)
+			require.NoError(t, tx.Ack(first))
+			r.at(3 * time.Second)
+			return nil
+		}))
+		told := r.take()
+		require.Equal(t, []tickonce.EventKind{tickonce.EventDied, tickonce.EventScheduled, tickonce.EventDone},
+			[]tickonce.EventKind{told[0].Kind, told[1].Kind, told[2].Kind})
+		for _, event := range []tickonce.Event{told[0], told[2]} {
+			require.Equal(t, start.Add(3*time.Second), event.At)
+			require.Equal(t, 3*time.Second, event.Took)
+		}
+		require.Equal(t, []tickonce.JobID{second.ID, first.ID}, []tickonce.JobID{told[0].Job, told[2].Job})
+	})
+}
+
 // Events come after the write, and the observer may call the engine.
 func TestObserverMayCallTheEngine(t *testing.T) {
 	for _, s := range stores {

@@ -26,6 +26,7 @@ type Tx struct {
 	jobs    []*TxJob // one for each requeue and insert
 	claims  []*Job   // one for each settle
 	endings []ending
+	told    []int // where in events its own is
 	ends    map[JobID]bool
 }
 
@@ -121,6 +122,7 @@ func (tx *Tx) commit() error {
 	for i, job := range tx.claims {
 		job.end()
 		tx.engine.details.settled(job, done.Now, tx.endings[i])
+		tx.events[tx.told[i]] = job.ended(done.Now, tx.endings[i], true)
 	}
 	tx.engine.announce(done.Now, tx.events)
 	for i, job := range tx.claims {
@@ -317,7 +319,8 @@ func (tx *Tx) settle(j *Job, end func() ending) error {
 	s := end()
 	tx.batch.Settles = append(tx.batch.Settles, s.Settle)
 	tx.claims, tx.endings = append(tx.claims, j), append(tx.endings, s)
-	tx.events = append(tx.events, j.ended(0, s, true))
+	tx.told = append(tx.told, len(tx.events))
+	tx.events = append(tx.events, Event{}) // how long the run took shows at the commit
 	for _, entry := range s.deliver {
 		tx.batch.Inserts = append(tx.batch.Inserts, entry)
 		tx.jobs = append(tx.jobs, &TxJob{queue: entry.Queue})
