@@ -40,6 +40,25 @@ func (r *rig) delivers(payload string) *tickonce.Job {
 	return job
 }
 
+// While the end of a run is judged it delivers nothing more: what came too late
+// to be written is refused, not lost.
+func TestX2NothingIsDeliveredWhileTheEndIsJudged(t *testing.T) {
+	onEachHand(t, tickonce.WorkerConfig{}, func(t *testing.T, h *hand) {
+		run := h.reports()
+		var late error
+		h.worker.Ended(run, textError(func() string {
+			late = run.Job.Deliver("o", nil)
+			return "boom"
+		}))
+		require.ErrorIs(t, late, tickonce.ErrClaimLost)
+	})
+}
+
+// textError is an error whose text is asked for.
+type textError func() string
+
+func (e textError) Error() string { return e() }
+
 // A run's deliveries are written with its ack, in one call, and carry what the
 // job carried.
 func TestX1X2DeliveriesAreWrittenWithTheAck(t *testing.T) {

@@ -66,7 +66,8 @@ func (o *Outbox) Enqueue(ctx context.Context, payload []byte, opts OutboxOptions
 // An entry of [Job.Deliver] has 30 s, after which the context of deliver ends. It
 // is retried if the failure was transient: marked by [Transient] or [RetryAfter],
 // or a timeout, that is [context.DeadlineExceeded] or a net.Error that says so,
-// anywhere along the error's chain, where the first mark counts. Any other
+// anywhere along the error's chain, where the first mark counts, or unmarked
+// when the 30 s had passed. Any other
 // failure is permanent, and the entry dead (X6). RunOnce waits for a deliver
 // that does not heed its context; [Outbox.Run] does not.
 func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (bool, error) {
@@ -93,6 +94,9 @@ func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (b
 	}()
 	try, done := job.within(ctx)
 	failure := contained(try, job, deliver)
+	if try.Err() != nil && ctx.Err() == nil && markOf(failure) == nil { // too late, whatever the error says of it
+		failure = Transient(failure)
+	}
 	done()
 	returned = true
 	op := "ack"

@@ -2,6 +2,7 @@ package tickonce_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -227,6 +228,31 @@ func TestX7RunOnceHasADeadline(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, found)
 	})
+}
+
+// A deliver that gives up at the deadline of the try was in time for nothing,
+// and the failure transient, whatever error it returns but a marked one.
+func TestX6RunOnceMeetsTheDeadlineOfTheTry(t *testing.T) {
+	for _, c := range []struct {
+		failure       error
+		retried, dead int64
+	}{
+		{errors.New("gave up"), 1, 0},
+		{tickonce.Permanent(errors.New("gave up")), 0, 1},
+	} {
+		inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {
+			l.delivers("p")
+			found, err := l.Outbox("o").RunOnce(t.Context(), "w", func(ctx context.Context, _ *tickonce.Job) error {
+				<-ctx.Done()
+				return c.failure
+			})
+			require.NoError(t, err)
+			require.True(t, found)
+			info, err := l.Outbox("o").Info(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []int64{c.retried, c.dead}, []int64{info.Retried, info.Dead})
+		})
+	}
 }
 
 func TestX7OutboxWorkerIsChecked(t *testing.T) {

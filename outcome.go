@@ -73,10 +73,12 @@ func (j *Job) fail(cause error) ending {
 	}}
 }
 
-// outcome is what a handler's error makes of the job. Without a mark, it is
+// outcome is what a handler's error makes of the job, whose run then has no more
+// to say: what it tries to deliver from now on would be lost. Without a mark, it is
 // retried at once where a stop has cut the run short, for which the job cannot
 // help; else after the curve, but for a delivery that did not time out (X6).
 func (j *Job) outcome(err error, cut bool) ending {
+	j.end()
 	if err == nil {
 		return j.ack()
 	}

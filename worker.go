@@ -273,7 +273,6 @@ func (w *Worker) pass(ctx context.Context) {
 	for _, r := range w.runs {
 		if r.state == runWorking && r.timeoutAt <= now {
 			r.state, r.end = runOverdue, r.Job.outcome(&timeoutError{r.timeout}, false)
-			r.Job.end()
 			r.finish(context.DeadlineExceeded)
 		}
 	}
@@ -339,7 +338,6 @@ func (w *Worker) Ended(r *Run, err error) {
 	switch r.state {
 	case runWorking:
 		r.state, r.end = runEnded, r.Job.outcome(err, w.cut)
-		r.Job.end()
 	case runOverdue:
 		r.state = runEnded
 	case runLoose:
