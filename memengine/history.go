@@ -20,6 +20,7 @@ type history[E any] struct {
 	weight         int64
 	last           store.EntryID
 	spare          *entry[E] // to use again
+	read           *entry[E] // the latest page ended with it, unless it has been dropped: the next one begins there
 }
 
 // past is what is known of one name.
@@ -145,12 +146,17 @@ func (h *history[E]) began(next, old store.ScheduleID, before store.Instant) {
 	h.names.put(int64(next), p)
 }
 
-// read fills dst with the entries of the name before the id, newest first.
-func (h *history[E]) read(p *past[E], before store.EntryID, dst []E, number func(*E) *store.EntryID) (n int) {
-	for e := p.newest; e != nil && n < len(dst); e = e.older {
+// page fills dst with the entries of the name before the id, newest first.
+func (h *history[E]) page(p *past[E], before store.EntryID, dst []E, number func(*E) *store.EntryID) (n int) {
+	e := p.newest
+	if h.read != nil && h.read.of == p && h.read.id == before { // or to read them all would take the square of their number
+		e = h.read.older
+	}
+	for ; e != nil && n < len(dst); e = e.older {
 		if before == 0 || e.id < before {
 			dst[n] = e.row
 			*number(&dst[n]) = e.id
+			h.read = e
 			n++
 		}
 	}
@@ -255,7 +261,7 @@ func readHistory[E any](ctx context.Context, s *Store, h *history[E], page store
 		return a, nil
 	}
 	if p := h.names.find(int64(row.ID)); p != nil {
-		a.N = h.read(p, page.Before, dst, number)
+		a.N = h.page(p, page.Before, dst, number)
 		a.Since, a.Earlier, a.Totals = p.since, p.earlier, p.totals
 	}
 	return a, nil
