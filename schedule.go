@@ -470,6 +470,9 @@ func (e *Engine) resolve(c CatchUp, interval core.Spec) (store.CatchUp, error) {
 	case OnTimeWindow:
 		c.Window = e.config.OnTime
 	}
+	if c.Window < 0 {
+		return store.CatchUp{}, &OptionError{Option: "CatchUp.Window", Problem: "is " + c.Window.String() + ", want 0 or more, GraceWindow or OnTimeWindow"}
+	}
 	window, err := optionMS("CatchUp.Window", c.Window)
 	if err != nil {
 		return store.CatchUp{}, err

@@ -444,6 +444,7 @@ func TestS10BadOptionsAreRefused(t *testing.T) {
 		{tickonce.ScheduleOptions{Expires: -time.Second}, "Expires"},
 		{tickonce.ScheduleOptions{Expires: time.Millisecond + 1}, "Expires"},
 		{tickonce.ScheduleOptions{CatchUp: tickonce.CatchUp{Count: 65}}, "CatchUp.Count is 65, want 0 to 64"},
+		{tickonce.ScheduleOptions{CatchUp: tickonce.CatchUp{Window: -3}}, "CatchUp.Window is -3ns, want 0 or more, GraceWindow or OnTimeWindow"},
 		{tickonce.ScheduleOptions{CatchUp: tickonce.CatchUp{Count: -1}}, "CatchUp.Count is -1"},
 		{tickonce.ScheduleOptions{CatchUp: tickonce.CatchUp{Window: -3}}, "CatchUp.Window"},
 		{tickonce.ScheduleOptions{CatchUp: tickonce.CatchUp{Window: time.Microsecond}}, "CatchUp.Window"},

@@ -382,7 +382,10 @@ func (w Why) String() string {
 		if w.Skip.Count > 1 {
 			text += ", one of " + strconv.FormatInt(w.Skip.Count, 10) + " from " + timeText(w.Skip.First) + " to " + timeText(w.Skip.Last)
 		}
-		return text + ", at " + timeText(w.Skip.Until)
+		if w.Skip.From.Equal(w.Skip.Until) {
+			return text + ", at " + timeText(w.Skip.Until)
+		}
+		return text + ", between " + timeText(w.Skip.From) + " and " + timeText(w.Skip.Until)
 	case WhyBefore:
 		return "never due: the schedule was not yet on this grid"
 	case WhyForgotten:

@@ -113,6 +113,8 @@ func (r *Recording) Judge(replayed memengine.Recovery, err error) error {
 		err = r.judge(replayed, err)
 	case errors.As(err, &damaged):
 		err = &DamageError{File: r.plain, Offset: damaged.Offset, Newer: damaged.Newer, Found: damaged.Reason}
+	case err == nil && replayed.Torn != "" && replayed.Offset == 0:
+		err = &fs.PathError{Op: "read", Path: filepath.Join(r.path, r.plain), Err: errors.New("no journal of an engine: it does not begin with a record")}
 	case err == nil && replayed.Torn != "":
 		rest := int64(len(r.Log)) - replayed.Offset
 		r.Dropped = []Tail{{File: filepath.Join(r.path, r.plain), Offset: replayed.Offset, Bytes: rest, Reason: replayed.Torn}}

@@ -150,7 +150,7 @@
 // When a handler panics there, its worker goes on and nobody settles the claim. Such
 // workers have no concurrency= and no timeout=. Outboxes are worked by RunOnce.
 //
-// The last five are policies. With overlap=skip a boundary is skipped while a job of
+// Of a schedule's line, the keys from overlap= on are its policies. With overlap=skip a boundary is skipped while a job of
 // the schedule is pending or claimed, with buffer-one while one is pending; and with
 // both no second one is handed out while one is claimed. Outside of hours=08:00-17:30
 // all boundaries are skipped; they may go over midnight, and are of UTC without a
@@ -222,10 +222,9 @@
 // change with other keys; rename removes the schedule and registers what it was
 // under the name of another one, both or neither; policies registers it with those
 // policies and without those of its line that are left out; trigger has it fire at
-// once, whatever its hours, unless it is paused or its overlap forbids it; queue
-// overload puts jobs of no
-// schedule into a queue, or entries into an outbox, all or none, and once, even if
-// the reply is lost. tamper writes another spec, or a row that is spoilt, behind the
+// once, whatever its hours, unless it is paused or its overlap forbids it. queue
+// overload puts jobs of no schedule into a queue, or entries into an outbox, all or
+// none, and once, even if the reply is lost. tamper writes another spec, or a row that is spoilt, behind the
 // engine's back, and with for= mends it afterwards; ROW is bad-spec, cut-spec,
 // reserved-queue, no-catch-up, cursor-off-grid, cursor-ahead or cursor-at-end. store
 // lost-row takes the row away.
@@ -272,8 +271,9 @@
 // is full fails the calls that write, but for renewals and releases of the lease. A
 // journal-error fails those whose record the journal of the store cannot keep; with
 // torn=yes a part of it stays behind, nothing can be written until the processes
-// start again, and at the end of the fault they crash and do. A flaky handler is failing with p=, and what a crash loses of the log's end is what
-// came after the snapshot that restart=snapshot begins from. A lease's renewal is
+// start again, and at the end of the fault they crash and do. A flaky handler is
+// failing with p=, and what a crash loses of the log's end is what came after the
+// snapshot that restart=snapshot begins from. A lease's renewal is
 //
 //	lost                     error-burst op=renew applied=no
 //	done, and nobody told    error-burst op=renew applied=yes

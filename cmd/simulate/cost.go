@@ -172,6 +172,7 @@ var meanings = []struct{ word, about, rule string }{
 	{"hours", "outside the active hours of hours= nothing fires", "X10"},
 	{"overlap", "a job of the schedule was not done yet, and its overlap= lets none run beside it", "X9"},
 	{"missed", "a run-once came too late by its catch-up policy, and has had its only turn", "X8"},
+	{"policy", "of several due at once, not all fire under the schedule's catch-up policy, and only one of a run-once", "T14"},
 	{"latest", "of several due at once, only the newest fires under catch-up=latest", "T14"},
 	{"grace", "under catch-up=grace only what is not later than the grace window fires", "T14"},
 	{"none", "under catch-up=none nothing fires that is not on time", "T14"},

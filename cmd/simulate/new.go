@@ -36,7 +36,7 @@ for a quarter of the run.`,
 			return c.run()
 		},
 	}
-	cmd.Flags().StringArrayVar(&c.schedules, "schedule", nil, "a schedule, such as \"report=@every 5m\", instead of the two; may be given several times")
+	cmd.Flags().StringArrayVar(&c.schedules, "schedule", nil, "a `SCHEDULE`, such as \"report=@every 5m\", instead of the two; may be given several times")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write it to this `FILE`, which must not be there yet")
 	cmd.Flags().BoolVar(&c.force, "force", false, "replace the file of -o, if it is there")
 	completeExt(cmd, "output", "sim")

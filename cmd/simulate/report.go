@@ -121,6 +121,12 @@ func (r *report) policies() map[string]sim.CatchUp {
 
 func (r *report) writeSchedules(w *page) {
 	policies := r.policies()
+	word := func(schedule string) string {
+		if p := policies[schedule]; p != sim.CatchUpAll {
+			return p.String()
+		}
+		return "policy"
+	}
 	var rows [][]string
 	var more []string
 	var total sim.ScheduleResult
@@ -130,7 +136,7 @@ func (r *report) writeSchedules(w *page) {
 			name, strings.TrimPrefix(s.Spec, "@every "), number(s.Boundaries), number(s.Fired), number(s.Skipped), span(s.MaxLate),
 			r.list(
 				counted{s.SkipReasons["pause"], "pause"}, counted{s.SkipReasons["hours"], "hours"},
-				counted{s.SkipReasons["policy"], policies[s.Name].String()}, counted{s.SkipReasons["overlap"], "overlap"},
+				counted{s.SkipReasons["policy"], word(s.Name)}, counted{s.SkipReasons["overlap"], "overlap"},
 				counted{s.SkipReasons["cap"], "cap"}, counted{s.SkipReasons["missed"], "missed"}, counted{s.Quarantined, "held"}),
 		})
 		if also := r.list(
