@@ -16,6 +16,7 @@ const (
 // said is what a run says beside its outcome.
 type said struct {
 	mu      sync.Mutex
+	ends    int  // that are being written
 	over    bool // the run has ended
 	deliver []store.Insert
 	summary string
@@ -35,8 +36,9 @@ type said struct {
 //
 // The errors are [ErrInvalidName] and [ErrReservedName] of the outbox's name,
 // [ErrLimit] of the payload, [ErrInvalidOption] of more than 1,000 deliveries of
-// one run, and [ErrClaimLost] after the run has ended. An outbox that has no room
-// when the ack is written fails the run instead, with [ErrLimit].
+// one run, and [ErrClaimLost] after the run has ended, and while its end is being
+// written, which may be on another goroutine. An outbox that has no room when the
+// ack is written fails the run instead, with [ErrLimit].
 func (j *Job) Deliver(outbox string, payload []byte) error {
 	if err := j.check(); err != nil {
 		return err
@@ -60,7 +62,7 @@ func (j *Job) Deliver(outbox string, payload []byte) error {
 	j.said.mu.Lock()
 	defer j.said.mu.Unlock()
 	switch {
-	case j.said.over:
+	case j.said.over || j.said.ends > 0:
 		return ErrClaimLost
 	case len(j.said.deliver) == maxDeliveries:
 		return &OptionError{Option: "the deliveries", Problem: "of one run would be more than " + strconv.Itoa(maxDeliveries)}
@@ -95,6 +97,21 @@ func (j *Job) summary() string {
 	j.said.mu.Lock()
 	defer j.said.mu.Unlock()
 	return j.said.summary
+}
+
+// hush lets the run deliver nothing more while its end is being written, until
+// speak.
+func (j *Job) hush() {
+	j.said.mu.Lock()
+	defer j.said.mu.Unlock()
+	j.said.ends++
+}
+
+// speak is the end of a hush: if the end was not written, the run goes on.
+func (j *Job) speak() {
+	j.said.mu.Lock()
+	defer j.said.mu.Unlock()
+	j.said.ends--
 }
 
 // end lets the run say nothing more.

@@ -54,6 +54,61 @@ func TestX2NothingIsDeliveredWhileTheEndIsJudged(t *testing.T) {
 	})
 }
 
+// While the end of a run is on its way to the store, another goroutine's
+// delivery would not be in it: it is refused, and taken again if the end was not
+// written.
+func TestX2NothingIsDeliveredWhileTheEndIsWritten(t *testing.T) {
+	for name, ack := range map[string]func(*rig, *tickonce.Job) error{
+		"Ack": func(r *rig, job *tickonce.Job) error { return job.Ack(r.ctx) },
+		"AckAll": func(r *rig, job *tickonce.Job) error {
+			_, err := r.AckAll(r.ctx, []*tickonce.Job{job})
+			return err
+		},
+		"Tx.Ack": func(r *rig, job *tickonce.Job) error {
+			return r.Tx(r.ctx, func(tx *tickonce.Tx) error { return tx.Ack(job) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+				w := r.wire()
+				r.enqueue("p", tickonce.EnqueueOptions{})
+				job := r.mustClaim()
+				var late []error
+				w.before = func(op faultstore.Op) { late = append(late, job.Deliver("o", []byte(op.Method.String()))) }
+				w.lose = func(faultstore.Op) faultstore.Verdict { return faultstore.LoseRequest }
+				require.ErrorIs(t, ack(r, job), faultstore.ErrLost)
+				require.Equal(t, []error{tickonce.ErrClaimLost}, late)
+
+				w.before, w.lose = nil, nil
+				require.NoError(t, job.Deliver("o", []byte("again")), "the run goes on")
+				require.NoError(t, job.Ack(r.ctx))
+				require.Equal(t, "again", string(r.jobs(outboxQueue)[0].Payload))
+				require.Len(t, r.jobs(outboxQueue), 1)
+				require.Equal(t, tickonce.ErrClaimLost, job.Deliver("o", nil), "the run is over")
+			})
+		})
+	}
+}
+
+// What a run would deliver after its end was staged is refused, for as long as
+// the transaction may still be written.
+func TestX2NothingIsDeliveredBehindAStagedAck(t *testing.T) {
+	r := newRig(t, tickonce.Config{})
+	r.enqueue("p", tickonce.EnqueueOptions{})
+	job := r.mustClaim()
+	stage := func(result error) error {
+		return r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+			require.NoError(t, tx.Ack(job))
+			require.Equal(t, tickonce.ErrClaimLost, job.Deliver("o", nil))
+			return result
+		})
+	}
+	require.ErrorIs(t, stage(errBoom), errBoom)
+	require.NoError(t, job.Deliver("o", []byte("p")), "it was rolled back")
+	require.NoError(t, stage(nil))
+	require.Len(t, r.jobs(outboxQueue), 1)
+}
+
 // textError is an error whose text is asked for.
 type textError func() string
 

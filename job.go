@@ -61,6 +61,8 @@ func (j *Job) Ack(ctx context.Context) error {
 	if err := j.check(); err != nil {
 		return err
 	}
+	j.hush()
+	defer j.speak()
 	return j.settle(ctx, "ack", j.ack())
 }
 

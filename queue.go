@@ -233,16 +233,18 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 	if len(jobs) > maxBatch {
 		return nil, tooMany("jobs", len(jobs))
 	}
-	settles := make([]store.Settle, len(jobs))
+	ends, settles := make([]ending, len(jobs)), make([]store.Settle, len(jobs))
 	for i, job := range jobs {
 		if job == nil || job.engine != e {
 			return nil, &OptionError{Option: "jobs", Problem: "has no job of this engine at index " + strconv.Itoa(i)}
 		}
-		end := job.ack()
-		if len(end.deliver) > 0 { // an end with deliveries is a batch of its own
+		job.hush()
+		defer job.speak()
+		ends[i] = job.ack()
+		if len(ends[i].deliver) > 0 { // an end with deliveries is a batch of its own
 			return nil, &OptionError{Option: "jobs", Problem: "has one with deliveries at index " + strconv.Itoa(i) + ", want it acked by itself"}
 		}
-		settles[i] = end.Settle
+		settles[i] = ends[i].Settle
 	}
 	acked = make([]bool, len(jobs))
 	defer e.queues.ended() // after an error, too: it may be done
@@ -251,7 +253,7 @@ func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err err
 		return nil, &OpError{Op: "ack", Err: err}
 	}
 	for i, job := range jobs {
-		job.settled(now, job.ack(), acked[i])
+		job.settled(now, ends[i], acked[i])
 	}
 	return acked, nil
 }

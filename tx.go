@@ -65,12 +65,20 @@ func (j *TxJob) Existing() bool { return j.existing }
 // error of the store the outcome is unknown.
 func (e *Engine) Tx(ctx context.Context, fn func(*Tx) error) error {
 	tx := &Tx{engine: e, ctx: ctx, rows: map[string]*txRow{}, ends: map[JobID]bool{}}
-	defer func() { tx.done = true }()
+	defer tx.over()
 	if err := fn(tx); err != nil {
 		return err
 	}
 	tx.done = true
 	return tx.commit()
+}
+
+// over ends the transaction. What it was to settle, and did not, goes on.
+func (tx *Tx) over() {
+	tx.done = true
+	for _, job := range tx.claims {
+		job.speak()
+	}
 }
 
 func (tx *Tx) commit() error {
@@ -291,7 +299,8 @@ func (o TxOutbox) Enqueue(payload []byte, opts OutboxOptions) (*TxJob, error) {
 	return o.tx.enqueue(o.outbox.queue, payload, opts.enqueue(), core.OutboxStamps)
 }
 
-// Ack stages [Job.Ack], and what the job delivers by then.
+// Ack stages [Job.Ack], and what the job delivers by then. What it would deliver
+// from then on, until the transaction is over, is refused.
 func (tx *Tx) Ack(j *Job) error { return tx.settle(j, func() ending { return j.ack() }) }
 
 // Retry stages [Job.Retry].
@@ -316,6 +325,7 @@ func (tx *Tx) settle(j *Job, end func() ending) error {
 		return ErrClaimLost
 	}
 	tx.ends[j.ID] = true
+	j.hush()
 	s := end()
 	tx.batch.Settles = append(tx.batch.Settles, s.Settle)
 	tx.claims, tx.endings = append(tx.claims, j), append(tx.endings, s)
