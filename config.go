@@ -40,7 +40,8 @@ type Config struct {
 	LeaseTTL time.Duration
 
 	// Poll is how often a leading runner looks for schedules, and a worker
-	// with nothing to do for jobs, that others wrote to a shared store (L7).
+	// with nothing to do for jobs unless [WorkerConfig.Poll] says otherwise,
+	// that others wrote to a shared store (L7).
 	// Default 1 s; at least 10 ms. Negative: never, for a store that only this
 	// engine writes.
 	Poll time.Duration
@@ -137,9 +138,7 @@ func (c Config) WithDefaults() (Config, error) {
 	f.within("Limits.History", &c.Limits.History, store.DefaultHistory, 1, 1<<31-1)
 	f.between("LeaseTTL", &c.LeaseTTL, defaultLeaseTTL, time.Second, time.Hour)
 	f.between("OnTime", &c.OnTime, 10*time.Second, time.Millisecond, 24*time.Hour)
-	if c.Poll >= 0 {
-		f.between("Poll", &c.Poll, time.Second, 10*time.Millisecond, 24*time.Hour)
-	}
+	f.poll(&c.Poll, time.Second)
 	if c.ClockRepair > RepairRearm {
 		f.add("ClockRepair", "is "+strconv.Itoa(int(c.ClockRepair))+", want RepairHold or RepairRearm")
 	}
@@ -187,5 +186,15 @@ func (f *faults) between(option string, value *time.Duration, byDefault, least, 
 	}
 	if *value < least || *value > most || *value%time.Millisecond != 0 {
 		f.add(option, "is "+value.String()+", want whole milliseconds from "+least.String()+" to "+most.String())
+	}
+}
+
+// poll is between for a time that a negative one turns off.
+func (f *faults) poll(value *time.Duration, byDefault time.Duration) {
+	if *value == 0 {
+		*value = byDefault
+	}
+	if *value >= 0 {
+		f.between("Poll", value, byDefault, 10*time.Millisecond, 24*time.Hour)
 	}
 }

@@ -60,7 +60,7 @@ func (e *Engine) RunSchedules(ctx context.Context) error {
 //
 // It is the goroutine's driver of [Worker.Step], as [Engine.RunSchedules] is of
 // [Runner.Step], and woken at once by a job that this engine enqueues, fires or
-// retries; by others within [Config.Poll].
+// retries; by others within [WorkerConfig.Poll].
 func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c WorkerConfig) error {
 	w, err := e.NewWorker(queue, c)
 	if err != nil {

@@ -117,7 +117,7 @@ func (o *Outbox) NewWorker(c WorkerConfig) (*Worker, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
-	c, err := c.withDefaults()
+	c, err := c.withDefaults(o.engine.config)
 	if err != nil {
 		return nil, err
 	}

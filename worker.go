@@ -28,6 +28,11 @@ type WorkerConfig struct {
 	// 365 days.
 	Timeout time.Duration
 
+	// Poll is how often the worker, with nothing to do, looks for jobs that
+	// others wrote to a shared store; those of its own engine it sees at once.
+	// Default: [Config.Poll]; at least 10 ms, at most 24 h. Negative: never.
+	Poll time.Duration
+
 	// StopTimeout is how long runs may go on after the stop has begun, before
 	// their contexts end. Default 10 s; at most 24 h. Negative: not at all.
 	StopTimeout time.Duration
@@ -37,9 +42,10 @@ type WorkerConfig struct {
 // its context.
 const noticeTime = 5 * time.Second
 
-func (c WorkerConfig) withDefaults() (WorkerConfig, error) {
+func (c WorkerConfig) withDefaults(e Config) (WorkerConfig, error) {
 	var f faults
 	f.within("Concurrency", &c.Concurrency, 1, 1, maxBatch)
+	f.poll(&c.Poll, e.Poll)
 	if c.Timeout != 0 {
 		f.between("Timeout", &c.Timeout, 0, time.Millisecond, 365*24*time.Hour)
 	}
@@ -134,7 +140,7 @@ func (e *Engine) NewWorker(queue string, c WorkerConfig) (*Worker, error) {
 	if err := core.CheckName("queue", queue); err != nil {
 		return nil, err
 	}
-	c, err := c.withDefaults()
+	c, err := c.withDefaults(e.config)
 	if err != nil {
 		return nil, err
 	}
@@ -544,7 +550,7 @@ func (w *Worker) ask(ctx context.Context) {
 	if due != store.None {
 		w.next = w.engine.now().Add(int64(due - now))
 	}
-	if poll := w.engine.config.Poll; poll > 0 && (due == store.None || poll.Milliseconds() < int64(due-now)) {
+	if poll := w.config.Poll; poll > 0 && (due == store.None || poll.Milliseconds() < int64(due-now)) {
 		w.next, w.asks = w.engine.now().Add(poll.Milliseconds()), true
 	}
 }

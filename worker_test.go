@@ -152,6 +152,8 @@ func TestW2ConfigIsChecked(t *testing.T) {
 		option string
 	}{
 		{"no slot", tickonce.WorkerConfig{Concurrency: -1}, "Concurrency is -1, want 1 to 10000"},
+		{"a poll too often", tickonce.WorkerConfig{Poll: 9 * time.Millisecond}, "Poll is 9ms, want whole milliseconds from 10ms to 24h0m0s"},
+		{"a poll too rare", tickonce.WorkerConfig{Poll: 24*time.Hour + time.Millisecond}, "Poll is 24h0m0.001s, want whole milliseconds from 10ms to 24h0m0s"},
 		{"too many slots", tickonce.WorkerConfig{Concurrency: 10_001}, "Concurrency is 10001, want 1 to 10000"},
 		{"a negative timeout", tickonce.WorkerConfig{Timeout: -time.Second}, "Timeout is -1s"},
 		{"a timeout with a fraction", tickonce.WorkerConfig{Timeout: time.Second + 1}, "Timeout is 1.000000001s"},
@@ -264,6 +266,29 @@ func TestW3PollFindsWhatOthersEnqueue(t *testing.T) {
 		require.Equal(t, "claim", h.work(h.next))
 		require.Len(t, h.runs, 1)
 	})
+}
+
+// A worker polls as it is told, whatever the others of its engine do.
+func TestW3WorkerPollsInATimeOfItsOwn(t *testing.T) {
+	for _, each := range [...]struct {
+		name              string
+		engine, own, want time.Duration
+	}{
+		{"the engine's", 3 * time.Second, 0, 3 * time.Second},
+		{"rarer", 3 * time.Second, time.Minute, time.Minute},
+		{"more often", time.Minute, 20 * time.Millisecond, 20 * time.Millisecond},
+		{"where the engine does not", -1, time.Minute, time.Minute},
+		{"not at all", time.Second, -1, time.Hour},
+		{"nobody does", -1, 0, time.Hour},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			onEachStore(t, tickonce.Config{Poll: each.engine}, func(t *testing.T, r *rig) {
+				h := r.hand(tickonce.WorkerConfig{Poll: each.own})
+				require.Equal(t, "claim queues", h.work(0))
+				require.Equal(t, each.want, h.next)
+			})
+		})
+	}
 }
 
 // The answer to a poll is slept on to the millisecond.

@@ -353,7 +353,7 @@ expect   a.fires=12
 	s.Engine.QueueLimit = 100
 	s.Faults[0].At, s.Faults[0].Point = 14*time.Minute, BetweenReadAndWrite
 	at, _ = first(s)
-	require.Equal(t, 16*time.Minute+41*time.Second, at, "the row is held for a minute, by when 41 of the jobs are left")
+	require.Equal(t, 17*time.Minute+10*time.Second, at, "the row is held for a minute, by when 70 of the jobs are left, which the worker found by its poll")
 }
 
 // An overload whose reply is lost is not made again every 5 s until one comes.

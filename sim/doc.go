@@ -140,7 +140,7 @@
 // handlers whose claim is lost, whose timeout= is over, or whose process stops;
 // handlers then return at once, unless they hang. A process that is down by its
 // runner= lets handlers run for 10 s first; whatever else ends a process cuts them off.
-// Workers poll every second where others may put jobs into their queue: other
+// Workers poll every 30 s where others may put jobs into their queue: other
 // processes, or an overload.
 //
 // Some queues are worked by hand instead, each worker one job after the other, by a

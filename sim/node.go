@@ -59,8 +59,12 @@ type node struct {
 }
 
 // pollMS is how often a process looks for what others have put into the store,
-// where there are others.
-const pollMS = 1000
+// where there are others. Its workers do so more rarely, for most of what a run did
+// would else be to look into empty queues.
+const (
+	pollMS       = 1000
+	workerPollMS = 30_000
+)
 
 // errorBackoffMS is how long a process waits after a failed call of its own.
 const errorBackoffMS = 5000
@@ -151,7 +155,7 @@ func (n *node) config() tickonce.Config {
 		Zones: zone, StandBy: e.StandBy, Batch: e.Batch, LeaseTTL: e.Lease, OnTime: e.OnTime, Poll: -1,
 		Limits: tickonce.Limits{QueueLength: e.QueueLimit},
 	}
-	if !n.w.alone {
+	if len(n.w.nodes) > 1 {
 		c.Poll = pollMS * time.Millisecond
 	}
 	if e.ClockRepair == RepairRearm {

@@ -98,7 +98,7 @@ func (w *worker) start() {
 		return
 	}
 	engine, err := w.node.engine.NewWorker(q.row.Name, tickonce.WorkerConfig{
-		Name: w.name, Concurrency: q.concurrency, Timeout: q.timeout, StopTimeout: stopTime,
+		Name: w.name, Concurrency: q.concurrency, Timeout: q.timeout, Poll: time.Duration(w.attends()) * time.Millisecond, StopTimeout: stopTime,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("sim: a scenario with an invalid worker passed its check: %v", err))
@@ -473,10 +473,10 @@ func (w *worker) givesBack(s *store.Settle, j *trueJob) bool {
 // attends is by how much later than others the worker may notice a job: one that its
 // process did not put there it finds when it polls.
 func (w *worker) attends() int64 {
-	if w.engine == nil || w.node.w.alone {
+	if w.queue.byHand || w.node.w.alone {
 		return 0
 	}
-	return pollMS
+	return workerPollMS
 }
 
 // check refuses an error that is not a lost call's.
