@@ -112,6 +112,8 @@ func reports(t *testing.T) map[string]string {
 			{Kind: sim.FaultDown, At: 24*time.Hour + 30*time.Minute, For: time.Minute},
 		},
 	}, htmlreport.Source{File: "leases.sim"})
+	files["recording"] = filepath.Join(folder, "recording.html")
+	recording(t, files["recording"])
 	made = files
 	return made
 }

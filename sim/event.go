@@ -36,6 +36,8 @@ type Event struct {
 
 	Job     int64
 	Attempt int
+	Origin  int64  // of a delivery: the job that it tells of, whose Schedule and Boundary it has; its Queue is the outbox's name
+	Error   string // of an attempt that failed, what a recording has of it
 	Term    int64
 	Until   time.Time     // by the store's clock
 	By      time.Duration // by how much a clock is ahead of true time; how long a call is on its way
@@ -156,8 +158,9 @@ const (
 	// it. Schedule, Boundary (of its cursor).
 	EventTampered
 
-	// EventEnqueued: a job of no schedule was put into a queue. Queue, Job. Events of
-	// such a job have neither Schedule nor Boundary.
+	// EventEnqueued: a job of no schedule was put into a queue, or a delivery into an
+	// outbox. Queue, Job; of a delivery, Origin, Schedule and Boundary, as its other
+	// events. Those of any other such job have neither Schedule nor Boundary.
 	EventEnqueued
 
 	// EventTriggered: a schedule was fired by hand. Schedule, Queue, Job; its jobs have
@@ -181,10 +184,10 @@ const (
 	EventJobDone
 
 	// EventJobRetried: a job is tried again. Schedule, Queue, Boundary, Job, Attempt,
-	// Until.
+	// Until, Error.
 	EventJobRetried
 
-	// EventJobDied: a job died. Schedule, Queue, Boundary, Job, Attempt; Reason:
+	// EventJobDied: a job died. Schedule, Queue, Boundary, Job, Attempt, Error; Reason:
 	// failed, lapsed, expired.
 	EventJobDied
 

@@ -50,6 +50,8 @@ func (e *Event) String() string {
 	}
 	number("job", e.Job)
 	number("attempt", int64(e.Attempt))
+	number("origin", e.Origin)
+	field("error", e.Error)
 	number("term", e.Term)
 	instant("until", e.Until)
 	number("by-ms", e.By.Milliseconds())

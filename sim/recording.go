@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/store"
 )
@@ -18,7 +21,8 @@ import (
 type JournalResult struct {
 	Result // without Seed, Faults, Unmet, Excused and Coverage; Events counts the records
 
-	Scenario Scenario // the schedules as they were last, by name, when the first record was written, and for how long they were
+	Scenario Scenario           // the schedules as they were last, by name, and the outboxes; when the first record was written, and for how long they were
+	CatchUps []tickonce.CatchUp // of its schedules, whose own words are the nearest ones
 	Recovery memengine.Recovery
 	State    []byte // the snapshot of the engine that wrote the last record, but for its rows that were invalid in the one at the beginning (D1)
 }
@@ -161,7 +165,7 @@ func (r *recording) schedule(rec *memengine.Record, c memengine.Change[store.Sch
 	r.check(revGuard, is.ID == was.ID && is.Rev == was.Rev+1, is.Name, "revision %d follows %d", is.Rev, was.Rev)
 	switch {
 	case rec.Op != "advance":
-		r.edited(s, was, is)
+		r.edited(rec, s, was, is)
 		return
 	case is.Hold != nil && (was.Hold == nil || is.Hold.Times != was.Hold.Times):
 		s.Quarantined++
@@ -187,11 +191,15 @@ func (r *recording) schedule(rec *memengine.Record, c memengine.Change[store.Sch
 }
 
 // edited is what a change of a schedule is that is no fire.
-func (r *recording) edited(s *journalSchedule, was, is *store.Schedule) {
+func (r *recording) edited(rec *memengine.Record, s *journalSchedule, was, is *store.Schedule) {
 	e := Event{Kind: EventRegistered, Schedule: is.Name, Boundary: timeOf(is.Cursor)}
 	switch {
 	case is.Paused == was.Paused && is.Failures != was.Failures: // the end of a job
 		return
+	case slices.ContainsFunc(rec.Jobs, func(c memengine.Change[store.Job]) bool {
+		return c.Before == nil && triggered(c.After) && c.After.ScheduleID == is.ID
+	}):
+		return // of which the job tells
 	case was.Paused == store.Active && is.Paused == store.PausedByBreaker:
 		e.Kind, e.Boundary, e.Count = EventBreakerOpened, time.Time{}, int64(is.Failures)
 	case was.Paused == store.Active && is.Paused != store.Active:
@@ -311,17 +319,20 @@ func (r *recording) count(rec *memengine.Record) {
 func (r *recording) job(rec *memengine.Record, c memengine.Change[store.Job]) {
 	was, is := c.Before, c.After
 	row := cmp.Or(is, was)
-	e := Event{Queue: row.Queue, Job: int64(row.ID), Attempt: int(row.Attempts)}
-	if row.Counts() && row.FireAt != store.None {
-		e.Schedule, e.Boundary = row.Schedule, timeOf(row.FireAt)
+	e := Event{Schedule: row.Schedule, Job: int64(row.ID), Attempt: int(row.Attempts), Origin: int64(row.Origin)}
+	e.Queue, _ = strings.CutPrefix(row.Queue, core.OutboxPrefix)
+	if row.Schedule != "" && row.FireAt != store.None {
+		e.Boundary = timeOf(row.FireAt)
 	}
+	r.ran(rec, e)
 	switch {
 	case was == nil && rec.Op == "advance":
 		r.fired(is)
 		return
+	case was == nil && triggered(is):
+		e.Kind = EventTriggered
 	case was == nil:
 		e.Kind = EventEnqueued
-		e.Schedule, e.Boundary = "", time.Time{}
 	case is == nil:
 		if was.State == store.Dead {
 			return // buried, or begun anew
@@ -336,6 +347,33 @@ func (r *recording) job(rec *memengine.Record, c memengine.Change[store.Job]) {
 	if e.Kind != 0 {
 		r.tell(e)
 	}
+}
+
+// triggered reports whether the job was fired by hand.
+func triggered(job *store.Job) bool { return job.Counts() && job.FireAt == store.None }
+
+// ran tells how the run of the job ended, if the record ends one.
+func (r *recording) ran(rec *memengine.Record, e Event) {
+	i := slices.IndexFunc(rec.Runs, func(run store.Run) bool { return int64(run.Job) == e.Job })
+	if i < 0 {
+		return
+	}
+	e.Kind, e.Attempt = EventHandlerEnded, int(rec.Runs[i].Attempt)
+	switch rec.Runs[i].Ended {
+	case store.OK:
+		e.Reason = succeeds.String()
+	case store.Failed:
+		e.Reason = fails.String()
+	case store.Panicked:
+		e.Reason = panics.String()
+	case store.TimedOut:
+		e.Kind, e.Reason = EventHandlerCut, "timeout"
+	case store.Cancelled:
+		e.Kind, e.Reason = EventHandlerCut, "stop"
+	default:
+		e.Kind, e.Reason = EventHandlerCut, "claim-lost"
+	}
+	r.tell(e)
 }
 
 // held says that the claim that ends, or is extended, is live.
@@ -354,7 +392,7 @@ func (r *recording) turned(rec *memengine.Record, was, is *store.Job, e *Event) 
 		r.check(notEarly, was.RunAt <= rec.Now, is.Schedule, "job %d is handed out at %s, before %s", is.ID, text(rec.Now), text(was.RunAt))
 		e.Kind, e.Worker, e.Until = EventClaimed, is.Worker, timeOf(is.Deadline)
 	case is.State == store.Dead:
-		e.Kind, e.Reason = EventJobDied, deathWords[failed]
+		e.Kind, e.Reason, e.Error = EventJobDied, deathWords[failed], is.LastError
 		switch {
 		case rec.Op != "claim":
 			r.held(rec, was)
@@ -366,7 +404,7 @@ func (r *recording) turned(rec *memengine.Record, was, is *store.Job, e *Event) 
 		r.queues[is.Queue].deaths[e.Reason]++
 	case is.State == store.Pending:
 		r.held(rec, was)
-		e.Kind, e.Until = EventJobRetried, timeOf(is.RunAt)
+		e.Kind, e.Until, e.Error = EventJobRetried, timeOf(is.RunAt), is.LastError
 	default: // extended
 		r.held(rec, was)
 	}
@@ -397,7 +435,10 @@ func (r *recording) end(s *memengine.Store) (*JournalResult, error) {
 		result.Schedules = append(result.Schedules, q.ScheduleResult)
 		result.Scenario.Schedules = append(result.Scenario.Schedules, Schedule{
 			Name: name, Spec: q.Spec, Queue: q.Queue, Anchor: timeOf(q.row.Anchor), CatchUp: catchUpOf(q.row.CatchUp), Priority: q.row.Priority,
+			Policies: policiesOf(&q.row),
 		})
+		c := q.row.CatchUp
+		result.CatchUps = append(result.CatchUps, tickonce.CatchUp{Window: time.Duration(c.WindowMS) * time.Millisecond, Count: int(c.Max), Newest: c.Newest})
 	}
 	var page [64]store.Queue
 	for from, n := "", len(page); n == len(page); {
@@ -411,8 +452,14 @@ func (r *recording) end(s *memengine.Store) (*JournalResult, error) {
 			if told := r.queues[q.Name]; told != nil {
 				dead = told.deaths
 			}
+			name, outbox := strings.CutPrefix(q.Name, core.OutboxPrefix)
+			delivered := int64(0)
+			if outbox {
+				delivered = q.Done
+				result.Scenario.Outboxes = append(result.Scenario.Outboxes, Outbox{Name: name})
+			}
 			result.Queues = append(result.Queues, QueueResult{
-				Name: q.Name, Enqueued: q.Enqueued, Done: q.Done, Dead: q.Died, Pending: q.Pending, Claimed: q.Claimed, Cancelled: q.Cancelled,
+				Name: name, Outbox: outbox, Delivered: delivered, Enqueued: q.Enqueued, Done: q.Done, Dead: q.Died, Pending: q.Pending, Claimed: q.Claimed, Cancelled: q.Cancelled,
 				DeadReasons: dead, Claims: q.Claims, Retried: q.Retried,
 			})
 		}
@@ -427,6 +474,17 @@ func (r *recording) end(s *memengine.Store) (*JournalResult, error) {
 	var err error
 	result.State, err = s.Snapshot()
 	return result, err
+}
+
+// policiesOf are the policies of a row.
+func policiesOf(row *store.Schedule) Policies {
+	p := Policies{RunOnce: row.RunOnce, Breaker: int(row.Breaker)}
+	p.Overlap = Overlap(slices.Index(overlaps[:], row.Overlap))
+	if rare := row.Rare; rare != nil {
+		p.Timeout = time.Duration(rare.TimeoutMS) * time.Millisecond
+		p.Hours = Hours{Start: time.Duration(rare.Hours.Start) * time.Minute, End: time.Duration(rare.Hours.End) * time.Minute, Zone: rare.Hours.Zone}
+	}
+	return p
 }
 
 // catchUpOf is the nearest of the policies of a scenario.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -248,4 +249,79 @@ func TestD5ARecordingGoesOnBehindASnapshot(t *testing.T) {
 	require.Equal(t, string(w.truth.bytes()), string(r.State))
 	require.Less(t, r.Schedules[0].Fired, w.result().Schedules[0].Fired)
 	require.Equal(t, w.result().Queues[0].Done, r.Queues[0].Done)
+}
+
+// TestD5ARecordingHasPoliciesAndOutcomes: what a row says of its schedule comes out as
+// the words of a scenario; of a fire by hand, a run that failed, one that is done and
+// its delivery it is told apart what became of each.
+func TestD5ARecordingHasPoliciesAndOutcomes(t *testing.T) {
+	now := store.Instant(0)
+	var j memengine.MemJournal
+	e, _, err := memengine.Open(tickonce.Config{Clock: readings(func() store.Instant { return now })}, memengine.Durable{Journal: &j})
+	require.NoError(t, err)
+	options := tickonce.ScheduleOptions{
+		CatchUp: tickonce.CatchUp{Count: 3, Newest: true}, Overlap: tickonce.OverlapSkip, Breaker: 2, Timeout: time.Minute,
+		ActiveHours: tickonce.ActiveHours{From: "00:00", To: "17:30", Zone: "Africa/Abidjan"},
+	}
+	_, err = e.Schedule(t.Context(), "report", "@every 1h", "mail", nil, options)
+	require.NoError(t, err)
+	id, err := e.Trigger(t.Context(), "report")
+	require.NoError(t, err)
+	claimed := func(w *tickonce.Worker) *tickonce.Run {
+		_, report, err := w.Step(t.Context())
+		require.NoError(t, err)
+		require.Len(t, report.Begun, 1)
+		return report.Begun[0]
+	}
+	ended := func(w *tickonce.Worker, r *tickonce.Run, err error) {
+		w.Ended(r, err)
+		_, _, err = w.Step(t.Context())
+		require.NoError(t, err)
+	}
+	w, err := e.NewWorker("mail", tickonce.WorkerConfig{})
+	require.NoError(t, err)
+	ended(w, claimed(w), errors.New("no paper"))
+	now += 2 * 60_000
+	run := claimed(w)
+	require.NoError(t, run.Job.Deliver("chat", []byte("figures")))
+	ended(w, run, nil)
+	w, err = e.Outbox("chat").NewWorker(tickonce.WorkerConfig{})
+	require.NoError(t, err)
+	ended(w, claimed(w), errors.New("no such channel"))
+
+	type told struct {
+		kind            EventKind
+		schedule, queue string
+		job, origin     int64
+		attempt         int
+		reason, err     string
+	}
+	var events []told
+	r, err := WatchJournal(memengine.Durable{Log: j.Bytes()}, func(e *Event) {
+		events = append(events, told{e.Kind, e.Schedule, e.Queue, e.Job, e.Origin, e.Attempt, e.Reason, e.Error})
+	})
+	require.NoError(t, err)
+	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
+	job, entry := int64(id), int64(id)+1
+	require.Equal(t, []told{
+		{kind: EventRegistered, schedule: "report"},
+		{kind: EventTriggered, schedule: "report", queue: "mail", job: job},
+		{kind: EventClaimed, schedule: "report", queue: "mail", job: job, attempt: 1},
+		{kind: EventHandlerEnded, schedule: "report", queue: "mail", job: job, attempt: 1, reason: "fail"},
+		{kind: EventJobRetried, schedule: "report", queue: "mail", job: job, attempt: 1, err: "no paper"},
+		{kind: EventClaimed, schedule: "report", queue: "mail", job: job, attempt: 2},
+		{kind: EventHandlerEnded, schedule: "report", queue: "mail", job: job, attempt: 2, reason: "ok"},
+		{kind: EventJobDone, schedule: "report", queue: "mail", job: job, attempt: 2},
+		{kind: EventEnqueued, schedule: "report", queue: "chat", job: entry, origin: job},
+		{kind: EventClaimed, schedule: "report", queue: "chat", job: entry, origin: job, attempt: 1},
+		{kind: EventJobDied, schedule: "report", queue: "chat", job: entry, origin: job, attempt: 1, reason: "failed", err: "no such channel"},
+	}, events)
+	require.Equal(t, []Schedule{{
+		Name: "report", Spec: "@every 1h", Queue: "mail", Anchor: timeOf(0), CatchUp: CatchUpAll, Policies: Policies{
+			Overlap: OverlapSkip, Breaker: 2, Timeout: time.Minute, Hours: Hours{End: 17*time.Hour + 30*time.Minute, Zone: "Africa/Abidjan"},
+		},
+	}}, r.Scenario.Schedules)
+	require.Equal(t, []tickonce.CatchUp{options.CatchUp}, r.CatchUps)
+	require.Equal(t, []Outbox{{Name: "chat"}}, r.Scenario.Outboxes)
+	require.True(t, r.Queues[0].Outbox, "%+v", r.Queues[0])
 }
