@@ -229,34 +229,19 @@ func (d *decoder) id() int64 {
 	return v
 }
 
-func (d *decoder) int32() int32 {
-	at := d.at
-	v := d.int()
-	if v != int64(int32(v)) {
-		d.fail(at, "number out of range")
-		return 0
-	}
-	return int32(v)
-}
+func (d *decoder) int32() int32   { return narrow[int32](d, d.int) }
+func (d *decoder) int16() int16   { return narrow[int16](d, d.int) }
+func (d *decoder) uint16() uint16 { return narrow[uint16](d, d.uint) }
 
-func (d *decoder) int16() int16 {
+// narrow reads a number that is not larger than its type.
+func narrow[T int32 | int16 | uint16, V int64 | uint64](d *decoder, read func() V) T {
 	at := d.at
-	v := d.int()
-	if v != int64(int16(v)) {
+	v := read()
+	if v != V(T(v)) {
 		d.fail(at, "number out of range")
 		return 0
 	}
-	return int16(v)
-}
-
-func (d *decoder) uint16() uint16 {
-	at := d.at
-	v := d.uint()
-	if v != uint64(uint16(v)) {
-		d.fail(at, "number out of range")
-		return 0
-	}
-	return uint16(v)
+	return T(v)
 }
 
 func (d *decoder) raw() []byte {

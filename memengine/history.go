@@ -205,7 +205,7 @@ func (s *Store) remember(c *changes) {
 	}
 	for i := range c.runs {
 		run := &c.runs[i]
-		if row := s.incarnation(run.ScheduleID, run.Schedule); row != nil {
+		if row := s.row(run.Schedule, run.ScheduleID); row != nil {
 			run.Schedule = row.Name
 			p := s.runs.of(row.ID)
 			p.totals[run.Ended]++
@@ -214,7 +214,7 @@ func (s *Store) remember(c *changes) {
 	}
 	for i := range c.skips {
 		next := &c.skips[i]
-		if row := s.incarnation(next.ScheduleID, next.Schedule); row != nil {
+		if row := s.row(next.Schedule, next.ScheduleID); row != nil {
 			next.Schedule = row.Name
 			p := s.skips.of(row.ID)
 			p.totals[next.Reason] += next.Count
@@ -223,20 +223,6 @@ func (s *Store) remember(c *changes) {
 			}
 		}
 	}
-}
-
-// incarnation is named, for a name whose present incarnation mostly has the id.
-func (s *Store) incarnation(id store.ScheduleID, name string) *schedule {
-	if row := s.ids.find(int64(id)); row != nil && row.Name == name {
-		return row
-	}
-	return s.named(name)
-}
-
-// named answers the row with the name, or nil.
-func (s *Store) named(name string) *schedule {
-	row, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: name}})
-	return row
 }
 
 // Runs implements [store.Store].

@@ -3,8 +3,6 @@ package memengine
 import (
 	"slices"
 
-	"github.com/tidwall/btree"
-
 	"github.com/tickonce/tickonce/store"
 )
 
@@ -14,9 +12,7 @@ import (
 // It follows the changes as they are staged, so that a claim sees what it has
 // done itself; where they are discarded, the opposite is counted.
 type overlapIndex struct {
-	ids   *byID[schedule]
-	names *btree.BTreeG[*schedule]
-
+	s        *Store
 	siblings map[string]*siblings
 }
 
@@ -127,20 +123,11 @@ func (l *line) turn(claims int32) {
 	}
 }
 
-// row answers the row of the name, or nil. Mostly it has this id.
-func (x *overlapIndex) row(name string, id store.ScheduleID) *schedule {
-	if row := x.ids.find(int64(id)); row != nil && row.Name == name {
-		return row
-	}
-	row, _ := x.names.Get(&schedule{Schedule: store.Schedule{Name: name}})
-	return row
-}
-
 // count counts that the job leaves a state for another. The state of a job
 // that is not kept is 0.
 func (x *overlapIndex) count(j *store.Job, from, to store.State) {
 	if from != to && j.Counts() {
-		x.countFor(x.row(j.Schedule, j.ScheduleID), j.Schedule, from, to)
+		x.countFor(x.s.row(j.Schedule, j.ScheduleID), j.Schedule, from, to)
 	}
 }
 
@@ -246,7 +233,7 @@ func (q *queue) join(j *job) {
 	s := q.overlap.siblings[j.Schedule]
 	if s == nil {
 		live := store.Live{}
-		if row := q.overlap.row(j.Schedule, j.ScheduleID); row != nil {
+		if row := q.overlap.s.row(j.Schedule, j.ScheduleID); row != nil {
 			live = row.Live
 		}
 		s = q.overlap.add(j.Schedule, live)
@@ -287,7 +274,7 @@ func (q *queue) leave(j *job) {
 
 	s := q.overlap.siblings[j.Schedule]
 	s.lines = slices.DeleteFunc(s.lines, func(other *line) bool { return other == l })
-	q.overlap.forget(j.Schedule, s, q.overlap.row(j.Schedule, j.ScheduleID))
+	q.overlap.forget(j.Schedule, s, q.overlap.s.row(j.Schedule, j.ScheduleID))
 }
 
 // stuck reports whether the job has a claim, and another of its name as well,

@@ -54,7 +54,7 @@ func checkOverlap(t testing.TB, s *Store) map[string]store.Live {
 	for name, siblings := range s.overlap.siblings {
 		require.Equal(t, live[name], siblings.Live, name)
 		require.Len(t, siblings.lines, lines[name], name)
-		require.True(t, lines[name] > 0 || s.overlap.row(name, 0) == nil && live[name] != store.Live{}, "%s: kept for nothing", name)
+		require.True(t, lines[name] > 0 || s.row(name, 0) == nil && live[name] != store.Live{}, "%s: kept for nothing", name)
 	}
 	s.queues.Scan(func(name string, q *queue) bool {
 		for _, l := range q.lines {
@@ -64,7 +64,7 @@ func checkOverlap(t testing.TB, s *Store) map[string]store.Live {
 		return true
 	})
 	for name, n := range live {
-		require.True(t, n == store.Live{} || s.overlap.siblings[name] != nil || s.overlap.row(name, 0) != nil, "%s is not counted", name)
+		require.True(t, n == store.Live{} || s.overlap.siblings[name] != nil || s.row(name, 0) != nil, "%s is not counted", name)
 	}
 	return live
 }

@@ -139,7 +139,7 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			bad("schedule id out of sequence")
 			return
 		}
-		if row, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: next.Name}}); row != nil && !c.removes(row) {
+		if row := s.named(next.Name); row != nil && !c.removes(row) {
 			bad("two schedules with one name")
 			return
 		}

@@ -14,6 +14,20 @@ type schedule struct {
 	staged int32 // by the call under way: index + 1 in its put, or -1 if the row will be gone
 }
 
+// named answers the row with the name, or nil.
+func (s *Store) named(name string) *schedule {
+	row, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: name}})
+	return row
+}
+
+// row is named, for a name whose row mostly has this id.
+func (s *Store) row(name string, id store.ScheduleID) *schedule {
+	if row := s.ids.find(int64(id)); row != nil && row.Name == name {
+		return row
+	}
+	return s.named(name)
+}
+
 // Schedules implements [store.Store].
 func (s *Store) Schedules(ctx context.Context, from string, dst []store.Schedule) (int, store.Instant, error) {
 	now, err := s.enter(ctx)

@@ -65,7 +65,7 @@ func newStore(now func() store.Instant, limits store.Limits, journal Journal) *S
 		func(a, b *schedule) bool { return a.Name < b.Name },
 		btree.Options{NoLocks: true})
 	s.due.rows = &s.ids
-	s.overlap.ids, s.overlap.names = &s.ids, s.names
+	s.overlap.s = s
 	s.expiry = heap[lease]{
 		before: func(a, b *lease) bool { return a.ExpiresAt < b.ExpiresAt },
 		place:  func(l *lease) *int32 { return &l.expiry },
