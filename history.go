@@ -93,36 +93,46 @@ const historyPage = 64
 
 // History returns the runs of a schedule that are kept, the newest first (X11),
 // read page by page: [Limits.Runs] of them, and of all schedules [Limits.History].
-// A schedule that is not there has none. An error ends the sequence.
+// A schedule that is not there has none. An error ends the sequence:
+// [ErrInvalidName] of the schedule's, or one of the store.
 func (e *Engine) History(ctx context.Context, schedule string, o HistoryOptions) iter.Seq2[PastRun, error] {
-	read := func(p store.Page, dst []store.Run) (int, store.EntryID, error) {
-		h, err := e.store.Runs(ctx, p, dst)
-		if err != nil || h.N == 0 {
-			return 0, 0, err
-		}
-		return h.N, dst[h.N-1].ID, nil
-	}
-	return past(schedule, "history", o, read, e.pastRun)
+	return past(ctx, "history", schedule, o, e.store.Runs, runID, e.pastRun)
 }
 
 // Skips returns the ranges of boundaries of a schedule that did not fire, the
 // newest first (X12), read page by page: [Limits.Skips] of them, and of all
 // schedules [Limits.History]. A schedule that is not there has none. An error
-// ends the sequence.
+// ends the sequence, as that of [Engine.History].
 func (e *Engine) Skips(ctx context.Context, schedule string, o HistoryOptions) iter.Seq2[PastSkip, error] {
-	read := func(p store.Page, dst []store.SkipRange) (int, store.EntryID, error) {
-		h, err := e.store.Skips(ctx, p, dst)
-		if err != nil || h.N == 0 {
-			return 0, 0, err
-		}
-		return h.N, dst[h.N-1].ID, nil
-	}
-	return past(schedule, "skips", o, read, pastSkip)
+	return past(ctx, "skips", schedule, o, e.store.Skips, skipID, pastSkip)
 }
 
-// past reads a history page by page.
+// reader is [store.Store.Runs] or [store.Store.Skips].
+type reader[E any] func(context.Context, store.Page, []E) (store.History, error)
+
+func runID(r *store.Run) store.EntryID        { return r.ID }
+func skipID(r *store.SkipRange) store.EntryID { return r.ID }
+
+// readHistory reads a history page by page, the newest entry first, until its
+// end or until each answers false.
+func readHistory[E any](
+	ctx context.Context, page store.Page, read reader[E], id func(*E) store.EntryID, each func(store.History, []E) bool,
+) error {
+	for dst := make([]E, historyPage); ; {
+		h, err := read(ctx, page, dst)
+		if err != nil {
+			return err
+		}
+		if !each(h, dst[:h.N]) || h.N < len(dst) {
+			return nil
+		}
+		page.Before = id(&dst[h.N-1])
+	}
+}
+
+// past yields the entries of a history, each as of says.
 func past[E, R any](
-	schedule, op string, o HistoryOptions, read func(store.Page, []E) (n int, last store.EntryID, err error), of func(*E) R,
+	ctx context.Context, op, schedule string, o HistoryOptions, read reader[E], id func(*E) store.EntryID, of func(*E) R,
 ) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
@@ -131,21 +141,16 @@ func past[E, R any](
 			return
 		}
 		page := store.Page{Schedule: schedule, Before: store.EntryID(o.Before)}
-		for dst := make([]E, historyPage); ; {
-			n, last, err := read(page, dst)
-			if err != nil {
-				yield(none, opError(op, schedule, err))
-				return
-			}
-			for i := range dst[:n] {
-				if !yield(of(&dst[i]), nil) {
-					return
+		err := readHistory(ctx, page, read, id, func(_ store.History, entries []E) bool {
+			for i := range entries {
+				if !yield(of(&entries[i]), nil) {
+					return false
 				}
 			}
-			if n < len(dst) {
-				return
-			}
-			page.Before = last
+			return true
+		})
+		if err != nil {
+			yield(none, opError(op, schedule, err))
 		}
 	}
 }

@@ -147,10 +147,15 @@ func scheduleOf(row *store.Schedule) Schedule {
 		s.Options.ActiveHours = activeHoursOf(row.Rare.Hours)
 		s.Options.Timeout = durationOf(row.Rare.TimeoutMS)
 	}
-	if row.Hold != nil {
-		s.Hold = &Hold{Reason: row.Hold.Reason, Since: timeOf(row.Hold.Since), Times: int(row.Hold.Times)}
-	}
+	s.Hold = holdOf(row.Hold)
 	return s
+}
+
+func holdOf(h *store.Hold) *Hold {
+	if h == nil {
+		return nil
+	}
+	return &Hold{Reason: h.Reason, Since: timeOf(h.Since), Times: int(h.Times)}
 }
 
 // Schedule registers a schedule, or changes the one of that name (S1), and

@@ -18,7 +18,7 @@ type WhyKind uint8
 const (
 	WhyNoBoundary WhyKind = iota + 1 // the schedule has none there
 	WhyNotYet                        // Paused, Hold: it has neither fired nor been skipped
-	WhyFired                         // Job, State: it fired, and its job has not ended; Since, if not even that is known
+	WhyFired                         // Job, State, Late, Lateness: it fired, and its job has not ended; Since alone, if not even that is known
 	WhyRan                           // Job, State, Late, Lateness: it fired, and its job ran
 	WhySkipped                       // Skip
 	WhyMissed                        // Skip: it was due when its grid ended, or a run-once's that came too late
@@ -148,48 +148,31 @@ func (e *Engine) recall(ctx context.Context, schedule string, at store.Instant) 
 
 // readSkips reads the ranges that have the boundary.
 func (k *known) readSkips(ctx context.Context, s store.Store, at store.Instant) error {
-	page := store.Page{Schedule: k.row.Name}
-	dst := make([]store.SkipRange, historyPage)
-	for {
-		h, err := s.Skips(ctx, page, dst)
-		if err != nil {
-			return err
-		}
+	return readHistory(ctx, store.Page{Schedule: k.row.Name}, s.Skips, skipID, func(h store.History, skips []store.SkipRange) bool {
 		k.skippedSince, k.earlier = h.Since, h.Earlier
-		for _, r := range dst[:h.N] {
+		for _, r := range skips {
 			if r.First <= at && at <= r.Last && int64(at-r.First)%r.EveryMS == 0 {
 				k.skips = append(k.skips, r)
 			}
 		}
-		if h.N < len(dst) {
-			return nil
-		}
-		page.Before = dst[h.N-1].ID
-	}
+		return true
+	})
 }
 
 // readRuns reads the runs of the boundary.
 func (k *known) readRuns(ctx context.Context, s store.Store, at store.Instant) error {
 	k.runs = nil
-	page := store.Page{Schedule: k.row.Name}
-	dst := make([]store.Run, historyPage)
-	for {
-		h, err := s.Runs(ctx, page, dst)
-		if err != nil {
-			return err
-		}
+	err := readHistory(ctx, store.Page{Schedule: k.row.Name}, s.Runs, runID, func(h store.History, runs []store.Run) bool {
 		k.ranSince = h.Since
-		for _, r := range dst[:h.N] {
+		for _, r := range runs {
 			if r.FireAt == at {
 				k.runs = append(k.runs, r)
 			}
 		}
-		if h.N < len(dst) {
-			slices.Reverse(k.runs)
-			return nil
-		}
-		page.Before = dst[h.N-1].ID
-	}
+		return true
+	})
+	slices.Reverse(k.runs)
+	return err
 }
 
 // ended reports whether there is no job to look for: none can have been fired
@@ -284,10 +267,7 @@ func (k *known) why(e *Engine, at store.Instant) Why {
 	ran, job := k.lastRun(own), k.job
 	switch {
 	case at >= row.Cursor && (own || k.every == 0):
-		w.Kind, w.Paused = WhyNotYet, row.Paused
-		if row.Hold != nil {
-			w.Hold = &Hold{Reason: row.Hold.Reason, Since: timeOf(row.Hold.Since), Times: int(row.Hold.Times)}
-		}
+		w.Kind, w.Paused, w.Hold = WhyNotYet, row.Paused, holdOf(row.Hold)
 	case job != nil && job.State != store.Dead, job != nil && ran == nil:
 		w.Kind, w.Job, w.State = WhyFired, job.ID, job.State
 		w.late(e, k, job.EnqueuedAt, at)
