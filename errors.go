@@ -131,7 +131,7 @@ type OpError struct {
 	Op       string // "schedule", "claim", "run schedules", …
 	Phase    Phase  // of a runner or worker
 	Schedule string // the row at fault, or the first of the batch (R7)
-	Rows     int    // of a runner: the size of that batch
+	Rows     int    // the size of that batch
 	Queue    string
 	Err      error
 }

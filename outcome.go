@@ -3,6 +3,7 @@ package tickonce
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
@@ -128,35 +129,39 @@ func (j *Job) settled(now store.Instant, end ending, ok bool) {
 		j.engine.details.settled(j, now, end)
 	}
 	j.engine.emit(j.ended(now, end, ok))
-	j.engine.tripped(now, j, end.Tripped)
+	j.engine.tripped(now, j.Schedule, j.Queue, j.ID, end.Tripped)
 }
 
-// tripped tells of a breaker that the job's end opened after so many failures
-// in a row (X4), if it did.
-func (e *Engine) tripped(now store.Instant, j *Job, failures uint8) {
+// tripped tells of a breaker that the end of the job, or of one that is not
+// known, opened after so many failures in a row (X4), if it did.
+func (e *Engine) tripped(now store.Instant, schedule, queue string, job JobID, failures uint8) {
 	if failures > 0 {
-		e.emit(Event{
-			Kind: EventBreakerOpened, At: timeOf(now), Schedule: j.Schedule, Queue: j.Queue, Job: j.ID, Count: int64(failures),
-		})
+		e.emit(Event{Kind: EventBreakerOpened, At: timeOf(now), Schedule: schedule, Queue: queue, Job: job, Count: int64(failures)})
 	}
+}
+
+// event is one of the job's, of the kind.
+func (j *Job) event(kind EventKind, at time.Time) Event {
+	return Event{Kind: kind, At: at, Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
 }
 
 // ended is the event of a settlement.
 func (j *Job) ended(now store.Instant, end ending, ok bool) Event {
-	event := Event{At: timeOf(now), Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
 	if !ok {
-		event.Kind = EventClaimLost
-		return event
+		return j.event(EventClaimLost, timeOf(now))
 	}
-	event.Took = durationOf(max(int64(now-j.claimed), 0)) // the clock may have gone back
 	kinds := [...]EventKind{store.Pending: EventRetried, store.Done: EventDone, store.Dead: EventDied}
-	if _, outbox := OutboxName(j.Queue); outbox {
+	_, outbox := OutboxName(j.Queue)
+	if outbox {
 		kinds = [...]EventKind{store.Pending: EventDeliveryRetried, store.Done: EventDelivered, store.Dead: EventDeliveryFailed}
+	}
+	event := j.event(kinds[end.To], timeOf(now))
+	event.Took = durationOf(max(int64(now-j.claimed), 0)) // the clock may have gone back
+	if outbox {
 		event.Delivery, event.Origin = end.delivery, j.Origin
 	} else {
 		event.Execution = end.Ended
 	}
-	event.Kind = kinds[end.To]
 	if end.To != store.Done {
 		event.Count, event.Wait, event.Reason = int64(end.Attempt), durationOf(end.DelayMS), end.Error
 	}

@@ -200,7 +200,7 @@ func (e *Engine) bury(ctx context.Context, queue, worker string, rows []store.Jo
 		e.emit(Event{Kind: EventBuried, At: timeOf(claim.Now), Queue: queue, Count: int64(claim.Buried)})
 	}
 	for _, trip := range claim.Tripped {
-		e.emit(Event{Kind: EventBreakerOpened, At: timeOf(claim.Now), Schedule: trip.Schedule, Queue: queue, Count: int64(trip.Failures)})
+		e.tripped(claim.Now, trip.Schedule, queue, 0, trip.Failures)
 	}
 	return claim, nil
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
-// signal wakes those of this engine who wait for work: the runners, when a
-// schedule may have become due sooner (L8).
+// signal wakes those of this engine who wait for something: its runners, when a
+// schedule may have become due sooner (L8), the workers of a queue, and who
+// reads its details.
 type signal struct {
 	mu    sync.Mutex
 	count int64

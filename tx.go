@@ -134,7 +134,7 @@ func (tx *Tx) commit() error {
 	}
 	tx.engine.announce(done.Now, tx.events)
 	for i, job := range tx.claims {
-		tx.engine.tripped(done.Now, job, b.Settles[i].Tripped)
+		tx.engine.tripped(done.Now, job.Schedule, job.Queue, job.ID, b.Settles[i].Tripped)
 	}
 	return nil
 }

@@ -475,7 +475,7 @@ func (w *Worker) extend(ctx context.Context) {
 func (w *Worker) lost(r *Run, at time.Time) {
 	r.state = runLoose
 	r.finish(ErrClaimLost)
-	w.engine.emit(Event{Kind: EventClaimLost, At: at, Queue: w.queue, Job: r.Job.ID, Schedule: r.Job.Schedule, Boundary: r.Job.Boundary})
+	w.engine.emit(r.Job.event(EventClaimLost, at))
 }
 
 func (w *Worker) claim(ctx, call context.Context) {
