@@ -19,12 +19,8 @@ const (
 // negative, after the base, doubled for each try before and capped, without
 // jitter; then dead with the failure's text.
 func PlanDelivery(job store.JobID, try int32, stamps store.Stamps, delayMS int64, failure string) store.Settle {
-	settle := store.Settle{Job: job, Attempt: try, To: store.Pending, DelayMS: delayMS, Error: failure}
-	switch {
-	case try >= stamps.MaxAttempts:
-		settle.To, settle.DelayMS = store.Dead, 0
-	case delayMS < 0:
-		settle.DelayMS = doubled(int64(stamps.BaseBackoffMS), try, MaxDeliveryWaitMS)
+	if delayMS < 0 {
+		delayMS = doubled(int64(stamps.BaseBackoffMS), try, MaxDeliveryWaitMS)
 	}
-	return settle
+	return again(job, try, stamps, delayMS, failure)
 }

@@ -38,12 +38,18 @@ func doubled(base int64, attempt int32, most int64) int64 {
 // again after delayMS or, where that is negative, after the row's curve; dead
 // with the error where no attempt is left.
 func PlanRetry(seed uint64, job store.JobID, attempt int32, stamps store.Stamps, delayMS int64, failure string) store.Settle {
+	if delayMS < 0 {
+		delayMS = BackoffMS(seed, job, attempt, int64(stamps.BaseBackoffMS))
+	}
+	return again(job, attempt, stamps, delayMS, failure)
+}
+
+// again makes the job ready again after delayMS, or dead where no attempt is
+// left.
+func again(job store.JobID, attempt int32, stamps store.Stamps, delayMS int64, failure string) store.Settle {
 	settle := store.Settle{Job: job, Attempt: attempt, To: store.Pending, DelayMS: delayMS, Error: failure}
-	switch {
-	case attempt >= stamps.MaxAttempts:
+	if attempt >= stamps.MaxAttempts {
 		settle.To, settle.DelayMS = store.Dead, 0
-	case delayMS < 0:
-		settle.DelayMS = BackoffMS(seed, job, attempt, int64(stamps.BaseBackoffMS))
 	}
 	return settle
 }
