@@ -3,7 +3,6 @@ package fileengine
 import (
 	"crypto/rand"
 	"errors"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -61,14 +60,8 @@ func Open(path string, c tickonce.Config, o Options) (*Engine, Recovery, error) 
 		return nil, Recovery{}, err
 	}
 	e, r, err := open(dir, c, o)
-	var damaged *DamageError
-	if errors.As(err, &damaged) {
-		damaged.File = filepath.Join(path, damaged.File)
-	}
-	for i := range r.Dropped {
-		r.Dropped[i].File = filepath.Join(path, r.Dropped[i].File)
-	}
-	return e, r, err
+	r.Dropped = nameTails(path, r.Dropped)
+	return e, r, named(path, err)
 }
 
 func open(dir directory, c tickonce.Config, o Options) (_ *Engine, r Recovery, err error) {
@@ -106,12 +99,7 @@ func (e *Engine) restore(c tickonce.Config) (r Recovery, err error) {
 		return r, err
 	}
 	e.Engine = eng
-	r = Recovery{Created: len(found.logs) == 0, Records: recovered.Records, Invalid: recovered.Invalid}
-	for i := range found.logs {
-		if t := found.logs[i].tail; t != nil {
-			r.Dropped = append(r.Dropped, *t)
-		}
-	}
+	r = Recovery{Created: len(found.logs) == 0, Records: recovered.Records, Invalid: recovered.Invalid, Dropped: found.dropped()}
 	j.rotateEnd = max(j.rotateAt, int64(len(found.snapshot)))
 	if r.Created {
 		if _, err := rand.Read(j.id[:]); err != nil {

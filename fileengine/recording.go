@@ -45,16 +45,10 @@ func Read(path string) (*Recording, error) {
 		err = r.readOne(folder(r.path), filepath.Base(path))
 	}
 	if err != nil {
-		return nil, r.named(err)
+		return nil, named(r.path, err)
 	}
 	r.Snapshot = r.snapshot
-	for _, l := range r.logs {
-		if l.tail != nil {
-			tail := *l.tail
-			tail.File = filepath.Join(r.path, tail.File)
-			r.Dropped = append(r.Dropped, tail)
-		}
-	}
+	r.Dropped = nameTails(r.path, r.dropped())
 	return r, nil
 }
 
@@ -119,14 +113,5 @@ func (r *Recording) Judge(replayed memengine.Recovery, err error) error {
 		rest := int64(len(r.Log)) - replayed.Offset
 		r.Dropped = []Tail{{File: filepath.Join(r.path, r.plain), Offset: replayed.Offset, Bytes: rest, Reason: replayed.Torn}}
 	}
-	return r.named(err)
-}
-
-// named has an error name its file by a path.
-func (r *Recording) named(err error) error {
-	var damaged *DamageError
-	if errors.As(err, &damaged) {
-		damaged.File = filepath.Join(r.path, damaged.File)
-	}
-	return err
+	return named(r.path, err)
 }

@@ -3,6 +3,7 @@ package fileengine
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/tickonce/tickonce/memengine"
@@ -176,6 +177,34 @@ func (l *logFile) records() func(yield func([]byte, int) bool) {
 			at += len(record)
 		}
 	}
+}
+
+// dropped answers the ends of logs that are no whole records.
+func (c *contents) dropped() []Tail {
+	var tails []Tail
+	for i := range c.logs {
+		if t := c.logs[i].tail; t != nil {
+			tails = append(tails, *t)
+		}
+	}
+	return tails
+}
+
+// nameTails and named have tails, and an error that is of a file, name their
+// files by paths.
+func nameTails(path string, tails []Tail) []Tail {
+	for i := range tails {
+		tails[i].File = filepath.Join(path, tails[i].File)
+	}
+	return tails
+}
+
+func named(path string, err error) error {
+	var damaged *DamageError
+	if errors.As(err, &damaged) {
+		damaged.File = filepath.Join(path, damaged.File)
+	}
+	return err
 }
 
 // judge says in terms of the files what was found in the snapshot or in the
