@@ -332,50 +332,55 @@ func TestD3LeftoversAreRemoved(t *testing.T) {
 	require.Equal(t, []string{"log-00000003", "notes.tmp", "snapshot-00000003"}, d.list())
 }
 
-// The files of version 1 can be opened by every later one, which goes on behind
-// them in the log, and writes its own snapshots. The directory was made by six
+// The files of each version can be opened by every later one, which goes on behind
+// them in the log, and writes its own snapshots. A directory was made by six
 // calls of the script with a rotation after the fourth, and holds half a seventh.
-func TestD3FilesOfVersion1AreRead(t *testing.T) {
-	script := newScript(t, 0)
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1"))))
-	e, r, err := Open(dir, script.config(), Options{})
-	require.NoError(t, err)
-	require.Equal(t, 2, r.Records)
-	require.Len(t, r.Dropped, 1)
-	q, err := e.Queue(t.Context(), "q")
-	require.NoError(t, err)
-	require.Equal(t, []int64{3, 1, 2, 1}, []int64{q.Enqueued, q.Claims, q.Pending, q.Claimed})
-	s, found, err := e.Lookup(t.Context(), "s0")
-	require.NoError(t, err)
-	require.True(t, found)
-	require.Equal(t, "@every 4s", s.Spec)
-	script.clock.now = time.Unix(6, 0)
-	lock, err := e.Lock(t.Context(), "l4", "another", time.Hour)
-	require.NoError(t, err)
-	require.Nil(t, lock, "it is held")
-	for i := 5; i < 9; i++ {
-		require.NoError(t, script.call(e.Engine, i))
-	}
-	state := stateOf(t, e.Engine)
-	require.NoError(t, e.Close())
+func TestD3FilesOfOldVersionsAreRead(t *testing.T) {
+	for _, by := range []string{"v1", "v2"} {
+		t.Run(by, func(t *testing.T) {
+			script := newScript(t, 0)
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", by))))
+			e, r, err := Open(dir, script.config(), Options{})
+			require.NoError(t, err)
+			require.Equal(t, 2, r.Records)
+			require.Len(t, r.Dropped, 1)
+			q, err := e.Queue(t.Context(), "q")
+			require.NoError(t, err)
+			require.Equal(t, []int64{3, 1, 2, 1}, []int64{q.Enqueued, q.Claims, q.Pending, q.Claimed})
+			s, found, err := e.Lookup(t.Context(), "s0")
+			require.NoError(t, err)
+			require.True(t, found)
+			require.Equal(t, "@every 4s", s.Spec)
+			script.clock.now = time.Unix(6, 0)
+			lock, err := e.Lock(t.Context(), "l4", "another", time.Hour)
+			require.NoError(t, err)
+			require.Nil(t, lock, "it is held")
+			for i := 5; i < 9; i++ {
+				require.NoError(t, script.call(e.Engine, i))
+			}
+			state := stateOf(t, e.Engine)
+			require.NoError(t, e.Close())
 
-	e, r, err = Open(dir, script.config(), Options{})
-	require.NoError(t, err)
-	require.Empty(t, r.Dropped)
-	require.Greater(t, r.Records, 2)
-	require.Equal(t, state, stateOf(t, e.Engine))
-	old, err := os.ReadFile(filepath.Join(dir, "snapshot-00000002"))
-	require.NoError(t, err)
-	require.NoError(t, e.Rotate())
-	require.NoError(t, e.Close())
-	latest, err := os.ReadFile(filepath.Join(dir, "snapshot-00000003"))
-	require.NoError(t, err)
-	require.Less(t, old[headerSize+8], latest[headerSize+8], "the version of the snapshot in it")
-	e, _, err = Open(dir, script.config(), Options{})
-	require.NoError(t, err)
-	require.Equal(t, state, stateOf(t, e.Engine))
-	require.NoError(t, e.Close())
+			e, r, err = Open(dir, script.config(), Options{})
+			require.NoError(t, err)
+			require.Empty(t, r.Dropped)
+			require.Greater(t, r.Records, 2)
+			require.Equal(t, state, stateOf(t, e.Engine))
+			old, err := os.ReadFile(filepath.Join(dir, "snapshot-00000002"))
+			require.NoError(t, err)
+			require.NoError(t, e.Rotate())
+			require.NoError(t, e.Close())
+			latest, err := os.ReadFile(filepath.Join(dir, "snapshot-00000003"))
+			require.NoError(t, err)
+			require.NotEqual(t, old, latest)
+			require.Equal(t, state, string(latest[headerSize:]), "as this version writes it")
+			e, _, err = Open(dir, script.config(), Options{})
+			require.NoError(t, err)
+			require.Equal(t, state, stateOf(t, e.Engine))
+			require.NoError(t, e.Close())
+		})
+	}
 }
 
 // What a later version has written is named by its file, and left as it is.

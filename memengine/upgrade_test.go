@@ -60,6 +60,52 @@ func TestD1WhatVersion1WroteIsRead(t *testing.T) {
 	require.Equal(t, 34, failed)
 }
 
+// All that version 2 kept is there.
+func TestD1WhatVersion2WroteIsRead(t *testing.T) {
+	old, _ := golden(t, "v2")
+	require.EqualValues(t, 2, old[len(magic)])
+	c := &clock{now: 4526}
+	s, r := restored(t, c, old, "", nil)
+	require.Zero(t, r)
+	checkIndexes(t, s, c.now)
+
+	rich, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: "rich"}})
+	require.Equal(t, store.Schedule{
+		ID: 1, Rev: 2, Name: "rich", Spec: "@every 1s", Queue: "q", Payload: []byte("payload"), Stamps: stamps,
+		CatchUp: store.CatchUp{Max: 64}, Anchor: 7000, Cursor: 7000, DueAt: store.None, SetAt: 900,
+		Paused: store.PausedByBreaker, Overlap: store.BufferOne, RunOnce: true, AtAnchor: true, Breaker: 5, Failures: 3,
+		Rare: &store.Rare{Hours: store.Hours{Start: 480, End: 1020, Zone: "Europe/Berlin"}, TimeoutMS: 30_000},
+	}, rich.Schedule)
+
+	runs := make([]store.Run, 9)
+	h, err := s.Runs(ctx, store.Page{Schedule: "rich"}, runs)
+	require.NoError(t, err)
+	require.Equal(t, []store.Run{{
+		ID: 1, Schedule: "rich", ScheduleID: 1, Job: 1, FireAt: 500, FiredAt: 1000, StartedAt: 1000, EndedAt: 1007,
+		Attempt: 1, Ended: store.Panicked, To: store.Dead, Error: "panic: boom",
+	}}, runs[:h.N])
+	skips := make([]store.SkipRange, 9)
+	h, err = s.Skips(ctx, store.Page{Schedule: "rich"}, skips)
+	require.NoError(t, err)
+	require.Equal(t, []store.SkipRange{{
+		ID: 1, Schedule: "rich", ScheduleID: 1, Reason: store.SkipBefore, EveryMS: 1000,
+		First: -2000, Last: 1000, Count: 4, From: 1000, Until: 1000,
+	}}, skips[:h.N])
+
+	alone, deliveries := 0, 0
+	for j := range s.jobs.from(0) {
+		if j.Alone {
+			alone++
+		}
+		if j.Origin == 77 {
+			deliveries++
+			require.Equal(t, "report", string(j.Payload))
+			require.EqualValues(t, 30_000, j.TimeoutMS)
+		}
+	}
+	require.Equal(t, []int{23, 1}, []int{alone, deliveries})
+}
+
 // A version's snapshot and its log come to the same, in the encoding of today.
 func TestD1D3OldVersionsAreReadAndTheLatestIsWritten(t *testing.T) {
 	versions, err := os.ReadDir("testdata")
@@ -103,7 +149,13 @@ func TestD1D3OldVersionsAreReadAndTheLatestIsWritten(t *testing.T) {
 
 // Every byte of an old version's files counts as much as one of today's.
 func TestD1D3EveryFlippedByteOfAnOldVersionIsFound(t *testing.T) {
-	old, log := golden(t, "v1")
+	for _, version := range []string{"v1", "v2"} {
+		t.Run(version, func(t *testing.T) { everyFlippedByteIsFound(t, version) })
+	}
+}
+
+func everyFlippedByteIsFound(t *testing.T, version string) {
+	old, log := golden(t, version)
 	c := &clock{now: 3285}
 	for i := range old {
 		b := []byte(old)
