@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
@@ -132,6 +134,30 @@ func recording(t testing.TB, file string) {
 	require.Equal(t, sim.Pass, result.Verdict, "%+v", result.Failures)
 	f, err := os.Create(filepath.Clean(file))
 	require.NoError(t, err)
-	require.NoError(t, recorder.Write(f, &result.Result, htmlreport.Source{File: "state", Recording: true}))
+	require.NoError(t, recorder.Write(f, &result.Result, htmlreport.Source{File: "state", Recording: result}))
 	require.NoError(t, f.Close())
+}
+
+// Of a job that ran well and was not delivered, both are told, apart from each other;
+// the outbox has a lane.
+func TestRunAndDeliveryAreToldApart(t *testing.T) {
+	for _, width := range []int64{1440, 390} {
+		p := open(t, reports(t)["recording"], width, 844, theme("light"))
+		require.Contains(t, p.text(`document.getElementById('lede').textContent`), "report ran well, and was not delivered 19 times.")
+		p.do(chromedp.Click(chromedp.CSS(".look")))
+		panel := p.text(`document.getElementById('panel').innerText`)
+		require.Contains(t, panel, "report ran well, and was not delivered")
+		require.Regexp(t, `Its job\s+done\n`, panel)
+		require.Regexp(t, `Delivery to chat\s+given up after 3 tries: 503 service unavailable\n`, panel)
+		p.picture(fmt.Sprintf("delivery-%d", width), false)
+		p.do(chromedp.KeyEvent(kb.Escape), chromedp.Focus(chromedp.CSS("#plot")))
+		told := ""
+		for _, key := range []string{kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown, kb.ArrowDown} {
+			p.do(chromedp.KeyEvent(key))
+			told += p.text(`document.getElementById('said').textContent`) + "\n"
+		}
+		require.Contains(t, told, "chat: ")
+		require.Empty(t, p.axe(allButContrast))
+		p.picture(fmt.Sprintf("recording-%d", width), true)
+	}
 }

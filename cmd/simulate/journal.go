@@ -106,8 +106,9 @@ func (c *journalCommand) run(path string) error {
 type journal struct {
 	report
 	*fileengine.Recording
-	bytes int
-	state string // of which the SHA-256 is this
+	result *sim.JournalResult
+	bytes  int
+	state  string // of which the SHA-256 is this
 }
 
 func readJournal(path string) (*journal, error) {
@@ -125,7 +126,7 @@ func readJournal(path string) (*journal, error) {
 	sum := sha256.Sum256(result.State)
 	return &journal{
 		report:    report{Result: &result.Result, scenario: &result.Scenario, file: path, verdict: result.Verdict, outcome: outcomeNone},
-		Recording: recording, bytes: len(recording.Log), state: hex.EncodeToString(sum[:]),
+		Recording: recording, result: result, bytes: len(recording.Log), state: hex.EncodeToString(sum[:]),
 	}, nil
 }
 
@@ -139,7 +140,7 @@ func (r *journal) writeHTML(path string) error {
 	if _, err := sim.WatchJournal(r.Durable, recorder.Tell); err != nil {
 		return err
 	}
-	return writePage(path, recorder, r.Result, htmlreport.Source{File: r.file, Recording: true})
+	return writePage(path, recorder, r.Result, htmlreport.Source{File: r.file, Recording: r.result})
 }
 
 // write writes the recording for people. Its last line is the state.

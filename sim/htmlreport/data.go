@@ -21,6 +21,7 @@ type run struct {
 	Processes []*process `json:"processes"`
 	Schedules []schedule `json:"schedules"`
 	Queues    []queue    `json:"queues"`
+	Outboxes  []outbox   `json:"outboxes"`
 	Depth     [][2]int64 `json:"depth"`  // of all queues
 	Strays    [][2]int64 `json:"strays"` // jobs of no schedule: when, how many
 	Log       []entry    `json:"log"`
@@ -122,7 +123,9 @@ type schedule struct {
 	Spec   string `json:"spec"`
 	Every  int64  `json:"every"`
 	Queue  string `json:"queue"`
-	Policy string `json:"policy"`
+	Missed string `json:"missed"` // what becomes of boundaries that were missed, in a few words
+	Policy string `json:"policy"` // its other policies, as the words of a scenario
+	Rules  []line `json:"rules"`  // and what they do
 
 	Due        int64 `json:"due"` // the next five
 	OnTime     int64 `json:"onTime"`
@@ -133,6 +136,13 @@ type schedule struct {
 	Longest    int64 `json:"longest"` // wait from boundary to fire, in true time
 	Failed     int64 `json:"failed"`
 	Dead       int64 `json:"dead"`
+
+	Undelivered int64    `json:"undelivered"`
+	Outboxes    []string `json:"outboxes"` // that it delivers to
+
+	Turns    []signal   `json:"turns"`
+	Outcomes []*outcome `json:"outcomes"` // of its jobs, but for those that came to the usual
+	Untold   bool       `json:"untold"`   // there are more
 
 	Runs  []onTime  `json:"runs"`
 	Fires []fire    `json:"fires"`
@@ -181,17 +191,18 @@ func (s skip) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{s.first, s.step, s.count, s.at, s.reason, s.cause})
 }
 
-// attempt is one that failed, or a job's death.
+// attempt is one that failed, a job's death, or that of a delivery.
 type attempt struct {
 	at       int64
-	kind     string // failed, dead
+	kind     string // failed, dead, undelivered
 	number   int
 	boundary int64
 	count    int64 // of those that were merged
+	why      string
 }
 
 func (a attempt) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{a.at, a.kind, a.number, a.boundary, a.count})
+	return json.Marshal([]any{a.at, a.kind, a.number, boundaryOrNull(a.boundary), a.count, a.why})
 }
 
 type hold struct {
@@ -202,8 +213,18 @@ type hold struct {
 
 func (h hold) MarshalJSON() ([]byte, error) { return json.Marshal([]any{h.at, h.reason, h.cause}) }
 
+// outbox has a lane of the tries of its deliveries.
+type outbox struct {
+	Name      string  `json:"name"`
+	Delivered int64   `json:"delivered"`
+	Retried   int64   `json:"retried"`
+	Dead      int64   `json:"dead"`
+	Tries     []tryOf `json:"tries"`
+}
+
 type queue struct {
 	Name    string     `json:"name"`
+	Outbox  bool       `json:"outbox,omitempty"`
 	Done    int64      `json:"done"`
 	Retried int64      `json:"retried"`
 	Dead    int64      `json:"dead"`

@@ -12,6 +12,7 @@ import (
 // works on.
 type jobs struct {
 	queues   map[string]*waiting
+	outboxes map[string]bool
 	all      waiting
 	live     map[int64]*job
 	alarms   []alarm // in the order of time
@@ -35,20 +36,25 @@ type waiting struct {
 }
 
 func newJobs(s sim.Scenario) jobs {
-	return jobs{queues: map[string]*waiting{}, live: map[int64]*job{}, snapshot: s.Engine.SnapshotEvery.Milliseconds()}
+	q := jobs{
+		queues: map[string]*waiting{}, outboxes: map[string]bool{}, live: map[int64]*job{}, snapshot: s.Engine.SnapshotEvery.Milliseconds(),
+	}
+	for _, o := range s.Outboxes {
+		q.outboxes[o.Name] = true
+	}
+	return q
 }
 
-// tell follows the job of an event, and notes the attempt of the schedule that
-// failed.
-func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
+// tell follows the job of an event.
+func (q *jobs) tell(e *sim.Event, now, boundary int64) {
 	q.ring(now)
 	j := q.live[e.Job]
 	until := now + e.Until.Sub(e.Shown).Round(time.Millisecond).Milliseconds()
 	switch e.Kind {
 	case sim.EventStoreOpened:
 		q.forget(e.Reason, now)
-	case sim.EventFired, sim.EventEnqueued:
-		if e.Kind == sim.EventEnqueued {
+	case sim.EventFired, sim.EventEnqueued, sim.EventTriggered:
+		if e.Kind == sim.EventEnqueued && !q.outboxes[e.Queue] {
 			q.stray(now)
 		}
 		q.end(e.Job, now) // one of a number that a restart gave anew
@@ -62,15 +68,11 @@ func (q *jobs) tell(e *sim.Event, now int64, s *schedule, boundary int64) {
 		q.work(j, now)
 		q.later(e.Job, j, until+1)
 	case sim.EventJobRetried:
-		s.tried(attempt{now, "failed", e.Attempt, boundary, 1})
 		if j != nil {
 			q.work(j, now)
 			q.later(e.Job, j, until)
 		}
-	case sim.EventJobDied:
-		s.tried(attempt{now, "dead", e.Attempt, boundary, 1})
-		q.end(e.Job, now)
-	case sim.EventJobDone:
+	case sim.EventJobDied, sim.EventJobDone:
 		q.end(e.Job, now)
 	}
 }
@@ -85,12 +87,8 @@ func (q *jobs) stray(now int64) {
 	q.strays = append(q.strays, [2]int64{now, 1})
 }
 
-// tried notes an attempt; those of a job of no schedule are in its queue's
-// figures alone.
+// tried notes an attempt that failed.
 func (s *schedule) tried(a attempt) {
-	if s == nil {
-		return
-	}
 	s.Tries = append(s.Tries, a)
 	if a.kind == "dead" {
 		s.Dead++

@@ -1,7 +1,9 @@
 package htmlreport
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -119,20 +121,31 @@ func lede(d *run) string {
 }
 
 // worst is what is worth a look: a schedule that never fired although it was
-// due, else the longest of its intervals skipped in a row, else the longest wait.
+// due, else the one of which most deliveries were given up, else the longest of its
+// intervals skipped in a row, else the longest wait.
 func worst(d *run) part {
 	for i, f := range d.Failures {
 		if i == 0 {
 			return part{"See where it was found.", f.Key}
 		}
 	}
-	var skipped, late part
-	var longest, waited int64
+	var lost, skipped, late part
+	var unheard, longest, waited int64
 	for i, s := range d.Schedules {
 		if s.Due > 0 && s.Due == s.Skipped {
 			return part{fmt.Sprintf("Worth a look: %s never fired.", s.Name), fmt.Sprintf("%s/skip/0", scheduleID(i))}
 		}
+		if s.Undelivered > unheard {
+			unheard = s.Undelivered
+			k := slices.IndexFunc(s.Tries, func(a attempt) bool { return a.kind == "undelivered" })
+			lost = part{
+				fmt.Sprintf("Worth a look: %s ran well, and was not delivered%s.", s.Name, times(unheard)), fmt.Sprintf("%s/try/%d", scheduleID(i), k),
+			}
+		}
 		for k, q := range s.Skips {
+			if q.reason == "hours" { // which is as planned
+				continue
+			}
 			if gap := q.step * q.count; gap > longest {
 				longest = gap
 				skipped = part{
@@ -152,10 +165,15 @@ func worst(d *run) part {
 			}
 		}
 	}
-	if skipped.Text != "" {
-		return skipped
+	return cmp.Or(lost, skipped, late)
+}
+
+// times says how often, if it was more than once.
+func times(n int64) string {
+	if n == 1 {
+		return ""
 	}
-	return late
+	return " " + number(n) + " times"
 }
 
 // interval is that of a spec.

@@ -41,6 +41,7 @@ func mergeTries(tries []attempt, within time.Duration) []attempt {
 	for _, a := range tries {
 		if i, ok := last[a.kind]; ok && a.at/within.Milliseconds() == list[i].at/within.Milliseconds() {
 			list[i].count += a.count
+			list[i].why = ""
 			continue
 		}
 		last[a.kind] = len(list)

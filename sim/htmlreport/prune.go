@@ -41,6 +41,9 @@ func (d *run) eachCause(use func(*int)) {
 		for k := range s.Holds {
 			use(&s.Holds[k].cause)
 		}
+		for k := range s.Turns {
+			use(&s.Turns[k].Cause)
+		}
 	}
 	for _, p := range d.Processes {
 		for k := range p.Leases {

@@ -18,6 +18,7 @@ type Recorder struct {
 	leads     []*lease   // of each process, the lease that it holds
 	schedules map[string]*schedule
 	jobs      jobs
+	outcomes  outcomes
 	faults    []extent
 	causes    causes
 	conflicts conflicts
@@ -40,7 +41,7 @@ func NewRecorder(s sim.Scenario) *Recorder {
 	}
 	r := &Recorder{
 		scenario: s, start: start, schedules: map[string]*schedule{},
-		jobs: newJobs(s), faults: make([]extent, len(s.Faults)),
+		jobs: newJobs(s), outcomes: newOutcomes(s), faults: make([]extent, len(s.Faults)),
 	}
 	runners := max(s.Engine.Runners, 1)
 	for i := range runners {
@@ -83,7 +84,12 @@ func (r *Recorder) Tell(e *sim.Event) {
 	r.last = r.since(e.At)
 	r.causes.note(e)
 	r.conflicts.tell(e)
-	r.jobs.tell(e, r.last, r.schedules[e.Schedule], r.since(e.Boundary))
+	boundary := int64(noBoundary)
+	if !e.Boundary.IsZero() {
+		boundary = r.since(e.Boundary)
+	}
+	r.jobs.tell(e, r.last, boundary)
+	r.outcomes.tell(e, r.last, boundary, r.schedules[e.Schedule])
 	switch e.Kind {
 	case sim.EventFaultBegan:
 		r.faults[e.Fault-1] = extent{from: r.last, to: r.last, struck: true}
@@ -108,9 +114,18 @@ func (r *Recorder) Tell(e *sim.Event) {
 			why = "its queue is full; what is due fires when there is room"
 		}
 		s.Holds = append(s.Holds, hold{r.last, why, r.causes.of(e)})
+	case sim.EventTriggered, sim.EventPaused, sim.EventResumed, sim.EventBreakerOpened:
+		s := r.schedules[e.Schedule]
+		text, rule := r.words(e)
+		s.Turns = append(s.Turns, signal{r.last, turnKinds[e.Kind], text, rule, r.causes.of(e)})
 	case sim.EventViolated:
 		r.failures = append(r.failures, r.causes.of(e))
 	}
+}
+
+// turnKinds are the marks of what happens to a schedule beside its fires.
+var turnKinds = map[sim.EventKind]string{
+	sim.EventTriggered: "triggered", sim.EventPaused: "paused", sim.EventResumed: "resumed", sim.EventBreakerOpened: "breaker",
 }
 
 func (r *Recorder) fired(e *sim.Event) {

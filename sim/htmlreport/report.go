@@ -43,10 +43,10 @@ type Source struct {
 	WhatIf *sim.Comparison
 	Faults []string // that the what-if added to those of the file
 
-	// Recording says that a journal was replayed ([sim.WatchJournal]) and no scenario
-	// run: what a journal does not know is left out, and there is nothing to compare
-	// with.
-	Recording bool
+	// Recording is that of a journal that was replayed ([sim.WatchJournal]), where no
+	// scenario was run: what a journal does not know is left out, and there is nothing
+	// to compare with. Else nil.
+	Recording *sim.JournalResult
 
 	Shrunk Shrunk // the run's scenario made small; zero: it was not
 }

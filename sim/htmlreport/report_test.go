@@ -153,7 +153,7 @@ func TestTheRowsAreTheEvents(t *testing.T) {
 			}
 		})
 		require.NoError(t, err)
-		for _, d := range r.ofSchedules(result) {
+		for _, d := range r.ofSchedules(result, nil) {
 			var drawn []moment
 			var onTime, gaps []int64
 			for _, q := range d.Runs {
@@ -272,11 +272,10 @@ func TestFiresOfOneRow(t *testing.T) {
 // after its claim has lapsed.
 func TestWhenAJobWaits(t *testing.T) {
 	q := newJobs(sim.Scenario{})
-	s := &schedule{}
 	start := sim.DefaultStart
 	tell := func(seconds int64, e sim.Event) {
 		e.Job, e.Queue, e.Shown = 1, "q", start.Add(time.Duration(seconds)*time.Second)
-		q.tell(&e, 1000*seconds, s, 0)
+		q.tell(&e, 1000*seconds, 0)
 	}
 	tell(0, sim.Event{Kind: sim.EventFired})
 	tell(10, sim.Event{Kind: sim.EventClaimed, Until: start.Add(30 * time.Second)})
@@ -286,7 +285,6 @@ func TestWhenAJobWaits(t *testing.T) {
 	tell(80, sim.Event{Kind: sim.EventJobDone})
 	tell(200, sim.Event{Kind: sim.EventRowsRead})
 	require.Equal(t, [][2]int64{{0, 1}, {10_000, 0}, {40_000, 1}, {50_000, 0}, {60_001, 1}, {70_000, 0}}, q.queues["q"].steps)
-	require.Equal(t, int64(1), s.Failed)
 }
 
 // Of too many steps the peaks stay.
@@ -414,7 +412,7 @@ func TestD5TheDataOfARecordingAreOfItsRecords(t *testing.T) {
 	result, err := sim.WatchJournal(d, r.Tell)
 	require.NoError(t, err)
 	require.Equal(t, first.Result, result.Result)
-	page, err := r.run(&result.Result, Source{File: "state", Recording: true})
+	page, err := r.run(&result.Result, Source{File: "state", Recording: result})
 	require.NoError(t, err)
 	require.True(t, page.Verdict.Passed)
 	require.Empty(t, page.Processes)
@@ -428,7 +426,7 @@ func TestD5TheDataOfARecordingAreOfItsRecords(t *testing.T) {
 	for _, c := range page.Checks {
 		require.Positive(t, c.Count)
 	}
-	require.NoError(t, r.Write(io.Discard, &result.Result, Source{File: "state", Recording: true}))
+	require.NoError(t, r.Write(io.Discard, &result.Result, Source{File: "state", Recording: result}))
 }
 
 type standing struct{ now *time.Time }

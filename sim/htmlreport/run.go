@@ -15,7 +15,7 @@ import (
 func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	compared := source.WhatIf
 	switch {
-	case source.Recording:
+	case source.Recording != nil:
 		compared = &sim.Comparison{First: result, Second: result}
 	case compared == nil:
 		var err error
@@ -25,22 +25,25 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	}
 	end := result.Simulated.Milliseconds()
 	r.close(end)
+	boxes := r.outcomes.close(max(end, 1))
 	text := source.Text
-	if text == "" || len(source.Faults) > 0 {
+	if source.Recording != nil {
+		text = ""
+	} else if text == "" || len(source.Faults) > 0 {
 		text = r.scenario.String()
 	}
 	d := &run{
 		Title: title(source), File: source.File, Seed: fmt.Sprint(result.Seed), Digest: result.Digest.String(),
 		Start: r.start.UnixMilli(), Simulated: max(end, 1), Quiet: r.quiet(), Events: result.Events,
-		Schedules: r.ofSchedules(result), Queues: r.ofQueues(result), Depth: r.jobs.all.thinned(end), Strays: notNil(r.jobs.strays), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
-		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed), Processes: []*process{}, Recording: source.Recording,
+		Schedules: r.ofSchedules(result, source.Recording), Queues: r.ofQueues(result), Outboxes: boxes, Depth: r.jobs.all.thinned(end), Strays: notNil(r.jobs.strays), Unmet: []string{}, Excused: []string{}, Failures: []failure{},
+		Faults: []fault{}, Scenario: text, Commands: commands(source, result.Seed), Processes: []*process{}, Recording: source.Recording != nil,
 	}
 	d.Unmet = append(d.Unmet, result.Unmet...)
 	for _, e := range result.Excused {
 		d.Excused = append(d.Excused, e.Text)
 	}
 	for _, p := range r.processes {
-		if !source.Recording && (p.Runs || len(p.Clock) > 0) {
+		if source.Recording == nil && (p.Runs || len(p.Clock) > 0) {
 			d.Processes = append(d.Processes, p)
 		}
 	}
@@ -59,7 +62,7 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 		}
 	}
 	for _, c := range result.Checks {
-		if source.Recording && c.Count == 0 { // rows cannot tell of it
+		if source.Recording != nil && c.Count == 0 { // rows cannot tell of it
 			continue
 		}
 		d.Checks = append(d.Checks, check{c.Invariant, c.About, c.Count})
@@ -125,7 +128,7 @@ func title(source Source) string {
 func commands(source Source, seed uint64) []string {
 	file := quoted(source.File)
 	switch {
-	case source.Recording:
+	case source.Recording != nil:
 		return []string{"simulate journal " + file, "simulate journal --report report.html " + file}
 	case source.Text == "":
 		return []string{}
@@ -145,7 +148,7 @@ func commands(source Source, seed uint64) []string {
 
 // shrinking is the command that finds the least scenario that fails alike.
 func shrinking(source Source, seed uint64) string {
-	if source.Text == "" || source.WhatIf != nil || source.Recording {
+	if source.Text == "" || source.WhatIf != nil || source.Recording != nil {
 		return ""
 	}
 	return fmt.Sprintf("simulate shrink --seed %d --report report.html %s", seed, quoted(source.File))
@@ -169,11 +172,18 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-func (r *Recorder) ofSchedules(result *sim.Result) []schedule {
+func (r *Recorder) ofSchedules(result *sim.Result, recording *sim.JournalResult) []schedule {
 	list := []schedule{}
 	for i, q := range result.Schedules {
 		s := *r.schedules[q.Name]
-		s.Spec, s.Queue, s.Policy = q.Spec, q.Queue, r.scenario.Schedules[i].CatchUp.String()
+		of := &r.scenario.Schedules[i]
+		s.Spec, s.Queue, s.Missed, s.Policy, s.Rules = q.Spec, q.Queue, of.CatchUp.String(), of.Policies.String(), []line{}
+		if recording != nil {
+			s.Missed = missed(recording.CatchUps[i])
+		}
+		for _, n := range of.Policies.Notes() {
+			s.Rules = append(s.Rules, line{Text: n.Text, Rule: n.Rule})
+		}
 		s.Due = s.OnTime + s.Early + s.Late + s.FiredAgain + s.Skipped
 		if n, ok := interval(q.Spec); ok {
 			s.Every = n.Milliseconds()
@@ -190,6 +200,7 @@ func (r *Recorder) ofSchedules(result *sim.Result) []schedule {
 		}
 		s.Runs, s.Fires, s.Skips = notNil(s.Runs), notNil(s.Fires), notNil(s.Skips)
 		s.Tries, s.Holds = notNil(s.Tries), notNil(s.Holds)
+		s.Outboxes, s.Turns, s.Outcomes = notNil(s.Outboxes), notNil(s.Turns), notNil(s.Outcomes)
 		list = append(list, s)
 	}
 	return list
@@ -205,7 +216,7 @@ func notNil[T any](list []T) []T {
 func (r *Recorder) ofQueues(result *sim.Result) []queue {
 	list := []queue{}
 	for _, q := range result.Queues {
-		d := queue{Name: q.Name, Done: q.Done, Retried: q.Retried, Dead: q.Dead, Depth: r.jobs.queues[q.Name].thinned(result.Simulated.Milliseconds())}
+		d := queue{Name: q.Name, Outbox: q.Outbox, Done: q.Done, Retried: q.Retried, Dead: q.Dead, Depth: r.jobs.queues[q.Name].thinned(result.Simulated.Milliseconds())}
 		list = append(list, d)
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/sim"
 )
 
@@ -140,6 +141,28 @@ func sayFault(f *sim.Fault, single bool) string {
 	}
 	return f.String()
 }
+
+// missed says in a few words what a catch-up policy has fire of what was missed.
+func missed(c tickonce.CatchUp) string {
+	text := "all"
+	switch {
+	case c.Count == 1 && c.Newest:
+		text = "latest"
+	case c.Count < mostAtOnce && c.Newest:
+		text = "newest " + number(int64(c.Count))
+	case c.Count < mostAtOnce:
+		text = "oldest " + number(int64(c.Count))
+	case c.Newest:
+		text = "newest first"
+	}
+	if c.Window > 0 {
+		text += ", ≤ " + span(c.Window) + " late"
+	}
+	return text
+}
+
+// mostAtOnce is how many boundaries of a schedule a tick fires.
+const mostAtOnce = 64
 
 // short says a fault in a few words, for a label.
 func short(f *sim.Fault) string {

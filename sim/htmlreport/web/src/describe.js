@@ -3,7 +3,7 @@ import { MINUTE, clock, duration, exact, number, plural, span, when } from './fo
 import { MARKS } from './marks.js';
 import { waited } from './model.js';
 
-const POLICIES = { all: 'all that was missed, at most 64', latest: 'the latest only', grace: 'what is within grace', none: 'nothing' };
+const MISSED = { all: 'all that was missed, at most 64', latest: 'the latest only', grace: 'what is within grace', none: 'nothing' };
 export const REASONS = {
   cap: ['beyond the 64 that one tick may catch up', 'T5, T6'],
   policy: ['dropped by its catch-up policy', 'T14'],
@@ -12,6 +12,24 @@ export const REASONS = {
   overlap: ['a job of the schedule was not done yet', 'X9'],
   missed: ['too late for the only turn of a run-once', 'X8'],
 };
+
+const policies = s => s.rules.map(r => `${r.text} (${r.rule})`).join('; ') || 'none';
+const missed = s => MISSED[s.missed] ?? s.missed;
+const tried = (n, text) => (n > 1 ? `${text}, at try ${n}` : text);
+
+// outcome tells of the job of a boundary, and apart from that of what it delivered.
+function outcome(s, boundary) {
+  const told = s.outcomes.get(boundary);
+  if (!told && s.untold) return [];
+  const job = told ?? { how: 'done', tries: 1, deliveries: s.outboxes.map(outbox => ({ outbox, how: 'delivered', tries: 1 })) };
+  const why = job.why ? `: ${job.why}` : '';
+  const ran = { done: tried(job.tries, 'done') + (job.tries > 1 && job.why ? `; before that${why}` : ''), dead: `dead after ${plural(job.tries, 'try', 'tries')}${why}`, open: `not done by the end${why}` };
+  const came = d => {
+    const reason = d.why ? `: ${d.why}` : '';
+    return { delivered: tried(d.tries, 'delivered'), undelivered: `given up after ${plural(d.tries, 'try', 'tries')}${reason}`, open: `not delivered by the end${reason}` }[d.how];
+  };
+  return [['Its job', ran[job.how]], ...job.deliveries.map(d => [`Delivery to ${visible(d.outbox)}`, came(d)])];
+}
 
 // describer answers for a reference what it is: title, when and sub in words; t
 // and span, where it is; facts; causes, the chain that led to it, oldest first;
@@ -99,7 +117,7 @@ export function describer(run) {
       return {
         t: boundary, kind: 'fired', lane: schedule.id, title: `${called(schedule.name)} fired on time`, when: when(at(boundary)),
         sub: lag, span: around(boundary - schedule.every, boundary + schedule.every),
-        facts: [['Boundary', when(at(boundary))], ['Queue', visible(schedule.queue)]], causes: [],
+        facts: [['Boundary', when(at(boundary))], ['Queue', visible(schedule.queue)], ...outcome(schedule, boundary)], causes: [],
       };
     },
     runs({ schedule, runs }) {
@@ -107,7 +125,7 @@ export function describer(run) {
       return {
         t: first, kind: 'fired', lane: schedule.id, title: `${called(schedule.name)}: ${number(count)} on time`, when: between(first, last),
         sub: `within ${duration(Math.max(...runs.flatMap(r => [-r.least, r.most])))} of the boundary`, span: [first, last],
-        facts: [['Every', schedule.spec.replace('@every ', '')], ['On time', number(count)]], causes: [],
+        facts: [['Every', schedule.spec.replace('@every ', '')], ['On time', number(count)], ['If missed', missed(schedule)], ['Policies', policies(schedule)]], causes: [],
         note: 'Nothing out of the ordinary. Zoom in to see each fire.',
       };
     },
@@ -128,7 +146,7 @@ export function describer(run) {
         span: around(Math.min(fire.first, fire.t), Math.max(fire.last, fire.t), schedule.every * 2),
         facts: [
           [count > 1 ? 'Were due' : 'Was due', between(fire.first, fire.last)], [late < 0 ? 'Early by' : 'Late by', delay],
-          ['Fired by', by(fire)], ['If missed', POLICIES[schedule.policy]],
+          ...(run.recording ? [] : [['Fired by', by(fire)]]), ['If missed', missed(schedule)], ...(count === 1 ? outcome(schedule, fire.first) : []),
         ],
         causes: [...chain(fire.cause), { t: fire.t, kind: fire.kind, lane: schedule.id, text: title, rule: count > 1 ? 'T5' : 'T2' }],
       };
@@ -142,7 +160,7 @@ export function describer(run) {
         when: one ? when(at(boundary)) : between(gap.first, gap.last), sub: reason, span: around(gap.first, Math.max(gap.last, gap.t), schedule.every * 2),
         facts: [
           ['Why', reason], ['Decided', when(at(gap.t))],
-          ['Of a run of', number(gap.count)], ['If missed', POLICIES[schedule.policy]],
+          ['Of a run of', number(gap.count)], ['If missed', missed(schedule)], ['Policies', policies(schedule)],
         ],
         causes: [...chain(gap.cause), { t: gap.t, kind: gap.kind, lane: schedule.id, text: `${number(gap.count)} ${gap.kind}: ${reason}`, rule }],
       };
@@ -163,12 +181,33 @@ export function describer(run) {
     },
     tries({ schedule, tries }) {
       const counted = kind => tries.reduce((n, q) => n + (q.kind === kind ? q.count : 0), 0);
-      const dead = counted('dead'), failed = counted('failed'), name = called(schedule.name), [q] = tries;
-      const title = dead + failed > 1 ? `${name}: ${plural(failed, 'try', 'tries')} failed, ${plural(dead, 'job')} dead`
-        : dead ? `${name}: a job died` : `${name}: try ${q.attempt} failed`;
+      const dead = counted('dead'), failed = counted('failed'), undelivered = counted('undelivered'), name = called(schedule.name), [q] = tries;
+      const several = [failed && `${plural(failed, 'try', 'tries')} failed`, dead && `${plural(dead, 'job')} dead`, undelivered && `${number(undelivered)} not delivered`].filter(Boolean).join(', ');
+      const one = dead + failed + undelivered === 1;
+      const title = !one ? `${name}: ${several}` : dead ? `${name}: a job died` : failed ? `${name}: try ${q.attempt} failed` : `${name} ran well, and was not delivered`;
+      const boundary = q.boundary === null ? 'none: fired by hand' : when(at(q.boundary));
       return {
-        t: q.t, kind: dead ? 'dead' : 'failed', lane: schedule.id, title, when: between(q.t, tries.at(-1).t), span: around(q.t, tries.at(-1).t),
-        facts: [['First boundary', q.boundary === null ? 'none' : when(at(q.boundary))], ['Dead', number(dead)], ['Rule', 'QU5, QU6']], causes: [],
+        t: q.t, kind: dead ? 'dead' : undelivered ? 'undelivered' : 'failed', lane: schedule.id, title, when: between(q.t, tries.at(-1).t), span: around(q.t, tries.at(-1).t),
+        sub: q.why, facts: [[one ? 'Boundary' : 'First boundary', boundary], ...(q.why && !(one && undelivered && q.boundary !== null) ? [[one ? 'Why' : 'Why the first', q.why]] : []), ...(one && q.boundary !== null ? outcome(schedule, q.boundary) : []), ['Rule', dead + failed ? 'QU5, QU6' : 'X3, X6']], causes: [],
+      };
+    },
+    turn({ schedule, turn }) {
+      return {
+        t: turn.t, kind: turn.kind, lane: schedule.id, title: turn.text, when: when(at(turn.t)), span: around(turn.t, turn.t, schedule.every * 2),
+        facts: [['Policies', policies(schedule)], ...(turn.rule ? [['Rule', turn.rule]] : [])], causes: chain(turn.cause),
+      };
+    },
+    deliveries({ outbox, tries }) {
+      const counted = kind => tries.reduce((n, q) => n + (q.kind === kind ? q.count : 0), 0), name = called(outbox.name);
+      const [delivered, retried, undelivered] = ['delivered', 'retried', 'undelivered'].map(counted);
+      const q = tries.find(t => t.kind === 'undelivered') ?? tries.find(t => t.kind === 'retried') ?? tries[0], one = tries.length === 1 && q.count === 1;
+      const what = q.schedule ? `${called(q.schedule)}${q.boundary === null ? '' : ` of ${clock(at(q.boundary))}`}` : 'an entry';
+      const did = { delivered: tried(q.attempt, 'delivered'), retried: `try ${q.attempt} failed, and is made again`, undelivered: `given up at try ${q.attempt}` }[q.kind];
+      return {
+        t: q.t, kind: q.kind, lane: outbox.id, when: between(tries[0].t, tries.at(-1).t), span: around(tries[0].t, tries.at(-1).t),
+        title: one ? `${name}: ${what} ${did}` : `${name}: ${[delivered && `${number(delivered)} delivered`, retried && `${plural(retried, 'try', 'tries')} failed`, undelivered && `${number(undelivered)} given up`].filter(Boolean).join(', ')}`,
+        sub: q.why, causes: [],
+        facts: [...(q.boundary !== null ? [['Boundary', when(at(q.boundary))]] : []), ...(q.why ? [[one ? 'Why' : 'Why the first', q.why]] : []), ...(q.kind === 'delivered' ? [] : [['Its run', 'went well: only the delivery failed'], ['Rule', 'X1, X6']])],
       };
     },
     several({ schedule, marks }) {

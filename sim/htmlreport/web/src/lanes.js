@@ -28,6 +28,9 @@ export function layOut(run, schedules, compact) {
     put('schedule', schedule.id, compact ? 38 : 24, i ? 0 : 6, compact ? 27 : 11.5,
       { schedule, label: visible(schedule.name), sub: schedule.spec.replace('@every ', '') });
   });
+  run.outboxes.forEach((outbox, i) => {
+    put('outbox', outbox.id, compact ? 44 : 34, i ? 0 : 6, compact ? 30 : 19, { outbox, label: visible(outbox.name), sub: 'deliveries' });
+  });
   put('depth', 'depth', compact ? 54 : 42, 7, 20, { label: 'Jobs waiting', sub: 'all queues' });
   return { lanes, height: y + 8 };
 }
@@ -215,6 +218,38 @@ function drawLease(view, lane, lease, y, height) {
   const fits = [label, String(lease.term)].find(l => Math.min(b, view.width) - x > width(c, l, 11, 550) + 4);
   if (fits) text(c, fits, x, y + 7.5, { weight: 550, colour: colours.leasetext });
   view.hit(lane, from, Math.max(to, from + 3), { type: 'lease', process: lane.process, lease, key: `${lane.process.id}/lease/${lease.from}` }, 0, y + 7);
+}
+
+// COLUMN is how wide a bar of an outbox is.
+const COLUMN = 4;
+
+// drawOutbox draws how many deliveries came through, upward, and how many tries
+// failed, downward: those that were made again, and those that were the last.
+export function drawOutbox(view, lane) {
+  const { c, axis, colours } = view, base = lane.middle, columns = new Map();
+  c.fillStyle = colours.line;
+  c.fillRect(0, Math.round(base), view.width, 1);
+  for (const q of lane.outbox.tries) {
+    const x = Math.floor(axis.x(q.t) / COLUMN) * COLUMN;
+    if (x < view.left - COLUMN || x > view.right) continue;
+    if (!columns.has(x)) columns.set(x, { delivered: 0, retried: 0, undelivered: 0, tries: [] });
+    columns.get(x)[q.kind] += q.count;
+    columns.get(x).tries.push(q);
+  }
+  const most = Math.max(1, ...[...columns.values()].map(q => q.delivered));
+  const up = scaleSqrt([0, most], [0, 14]), down = scaleSqrt([0, Math.max(4, most)], [0, 9]);
+  for (const [x, q] of columns) {
+    const bar = (kind, colour, y, height) => {
+      c.fillStyle = colours[colour];
+      if (q[kind]) c.fillRect(x + 0.5, y, COLUMN - 1, height);
+      return q[kind] ? height : 0;
+    };
+    const height = Math.max(4, up(q.delivered));
+    bar('delivered', 'fireline', base - height, height);
+    const retried = bar('retried', 'late', base + 2, Math.max(3, down(q.retried)));
+    bar('undelivered', 'bad', base + 2 + retried, Math.max(4, down(q.undelivered)));
+    view.hit(lane, x, x + COLUMN, { type: 'deliveries', outbox: lane.outbox, tries: q.tries, key: q.tries.find(t => t.kind !== 'delivered')?.key ?? q.tries[0].key }, q.retried + q.undelivered ? 3 : 1);
+  }
 }
 
 export function drawDepth(view, lane) {

@@ -37,18 +37,22 @@ function showFigures() {
   const s = run.schedules, total = key => sum(s, x => x[key]), due = total('due');
   const parts = shares({ onTime: total('onTime'), early: total('early'), late: total('late'), firedAgain: total('firedAgain'), skipped: total('skipped') });
   const longest = s.reduce((most, x) => (x.longest > most.longest ? x : most), { longest: 0, name: '' });
-  const reasons = Object.entries(run.reasons).filter(([, n]) => n), dead = sum(run.queues, q => q.dead);
+  const reasons = Object.entries(run.reasons).filter(([, n]) => n), queues = run.queues.filter(q => !q.outbox), dead = sum(queues, q => q.dead);
+  const given = sum(run.outboxes, o => o.dead);
   const checks = sum(run.checks, c => c.count), checked = run.checks.filter(c => c.count).length;
   const card = (title, value, ...below) => h('div', { class: 'card' }, h('h3', {}, title), h('p', { class: 'value' }, value), h('div', { class: 'below' }, below));
   const say = { cap: 'beyond the cap', policy: 'by policy', pause: 'while paused', hours: 'outside active hours', overlap: 'over a live job', missed: 'too late for a run-once' };
-  $('figures').append(
+  const cards = [
     card('Boundaries due', number(due), bar(parts), h('span', { class: 'parts' }, parts.filter(p => p.count).map(p => h('span', {}, markIcon(p.kind, 11), `${number(p.count)} ${p.say}`)))),
     card('Longest wait', duration(longest.longest), longest.name && total('late') + total('firedAgain') ? name(longest.name) : 'none late'),
     card('Skipped', number(total('skipped')), reasons.map(([why, n]) => `${number(n)} ${say[why]}`).join(', ') || 'none'),
-    card('Jobs done', number(sum(run.queues, q => q.done)), `${plural(sum(run.queues, q => q.retried), 'failed try', 'failed tries')}, `, dead ? h('b', { class: 'is-bad' }, `${number(dead)} dead`) : 'none dead', `; most waiting ${number(run.deepest)}`),
+    card('Jobs done', number(sum(queues, q => q.done)), `${plural(sum(queues, q => q.retried), 'failed try', 'failed tries')}, `, dead ? h('b', { class: 'is-bad' }, `${number(dead)} dead`) : 'none dead', `; most waiting ${number(run.deepest)}`),
+    run.outboxes.length ? card('Delivered', number(sum(run.outboxes, o => o.delivered)), `${plural(sum(run.outboxes, o => o.retried), 'failed try', 'failed tries')}, `, given ? h('b', { class: 'is-bad' }, `${number(given)} given up`) : 'none given up') : '',
     run.recording ? '' : card('Leases', number(sum(run.processes, p => p.leases.length)), run.leading),
     card('Broken rules', h('span', { class: run.failures.length ? 'is-bad' : null }, number(run.failures.length)), `${number(checks)} checks of ${plural(checked, 'invariant')}`),
-  );
+  ].filter(Boolean);
+  $('figures').style.setProperty('--cards', cards.length - 1);
+  $('figures').append(...cards);
 }
 
 function showProblems() {
@@ -132,6 +136,7 @@ function showAgain() {
   if (run.recording) $('again-title').textContent = 'Replay it again';
   $('again').hidden = !run.commands.length && !run.scenario;
   $('scenario').append(lines(run.scenario));
+  $('scenario').closest('details').hidden = !run.scenario;
 }
 
 const command = text => [h('code', {}, visible(text)), h('button', { type: 'button', class: 'button', onclick: e => copy(text, e.target) }, 'Copy')];
@@ -153,9 +158,10 @@ function showLegend() {
     if (s.runs.length) has.add('fired');
     if (s.skips.length) has.add('skipped');
     if (s.ghosts.length) has.add('ghost');
-    for (const x of [...s.fires, ...s.tries, ...s.holds]) has.add(x.kind);
+    for (const x of [...s.fires, ...s.tries, ...s.holds, ...s.turns]) has.add(x.kind);
   }
   for (const p of run.processes) p.marks.forEach(m => has.add(m.kind));
+  for (const o of run.outboxes) for (const q of o.tries) has.add(q.kind);
   if (run.failures.length) has.add('violation');
   if (run.strays.length) has.add('stray');
   const bounds = new Set(run.processes.flatMap(p => p.bounds).map(b => b.kind));
@@ -174,7 +180,7 @@ function showLegend() {
 
 // Lanes are in the scenario's order or, where they are many, those first to
 // which something happened.
-const busy = s => s.due > s.onTime || s.dead > 0 || s.holds.length > 0;
+const busy = s => s.due > s.onTime || s.dead > 0 || s.undelivered > 0 || s.holds.length > 0;
 const order = run.schedules.length > 24 ? [...run.schedules].sort((a, b) => busy(b) - busy(a) || a.index - b.index) : run.schedules;
 const describe = describer(run);
 const panel = {};
@@ -216,6 +222,8 @@ function find(key) {
     const fire = schedule.fires.find(f => f.key === key), gap = schedule.skips.find(g => g.key === key);
     if (fire) return { type: 'fire', schedule, fire, key };
     if (gap) return { type: 'gap', schedule, gap, key };
+    const attempt = schedule.tries.find(q => q.key === key);
+    if (attempt) return { type: 'tries', schedule, tries: [attempt], key };
   }
   return null;
 }
@@ -252,6 +260,7 @@ showLegend();
 showPages();
 showTable(run, showSchedule);
 showMultiples(run);
+$('shading').hidden = !run.faults.length;
 showAgainst();
 showChecks();
 showAgain();

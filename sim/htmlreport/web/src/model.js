@@ -10,6 +10,10 @@ export function read(data) {
     for (const key of ['text', 'say', 'short', 'effect', 'title', 'detail']) if (said[key]) said[key] = visible(said[key]);
   }
   run.faults.forEach((f, i) => Object.assign(f, { index: i, badge: `F${i + 1}`, key: `F${i + 1}` }));
+  run.outboxes.forEach((o, i) => {
+    Object.assign(o, { id: `outbox-${i}` });
+    o.tries = o.tries.map(([t, kind, count, attempt, schedule, boundary, why], k) => ({ kind, t, count, attempt, schedule, boundary, why: visible(why), key: `${o.id}/${k}` }));
+  });
   run.processes.forEach((p, i) => Object.assign(p, { index: i, id: `process-${i}` }));
   run.schedules.forEach((s, i) => readSchedule(s, i));
   run.deepest = run.depth.reduce((most, [, n]) => Math.max(most, n), 0);
@@ -26,7 +30,11 @@ function readSchedule(s, index) {
   s.skips = s.skips.map(([first, step, count, t, reason, cause], i) => ({
     kind: 'skipped', first, step, count, last: first + step * (count - 1), t, reason, cause, key: `${s.id}/skip/${i}`,
   }));
-  s.tries = s.tries.map(([t, kind, attempt, boundary, count], i) => ({ kind, t, attempt, boundary, count, key: `${s.id}/try/${i}` }));
+  s.tries = s.tries.map(([t, kind, attempt, boundary, count, why], i) => ({ kind, t, attempt, boundary, count, why: visible(why), key: `${s.id}/try/${i}` })).sort((a, b) => a.t - b.t);
+  s.turns.forEach((turn, i) => Object.assign(turn, { text: visible(turn.text), key: `${s.id}/turn/${i}` }));
+  s.outcomes = new Map(s.outcomes.map(([boundary, tries, how, why, deliveries]) => [boundary, {
+    tries, how, why: visible(why), deliveries: deliveries.map(([outbox, n, came, reason]) => ({ outbox, tries: n, how: came, why: visible(reason) })),
+  }]));
   s.holds = s.holds.map(([t, reason, cause], i) => ({ kind: 'held', t, reason, cause, key: `${s.id}/held/${i}` }));
   s.ghosts = (s.ghosts || []).map(([first, step, count], i) => ({ kind: 'ghost', first, step, count, last: first + step * (count - 1), key: `${s.id}/ghost/${i}` })).sort((a, b) => a.first - b.first);
   s.fires = group(s.fires.map(([first, step, count, t, kind, process, term, cause, since], i) => ({
@@ -58,7 +66,8 @@ function stretches(run) {
   for (const s of run.schedules) {
     s.fires.forEach(f => f.kind !== 'fired' && add(Math.min(f.first, f.t), Math.max(f.last, f.t)));
     s.skips.forEach(g => add(g.first, Math.max(g.last, g.t)));
-    s.tries.forEach(q => q.kind === 'dead' && add(q.t, q.t));
+    s.tries.forEach(q => q.kind !== 'failed' && add(q.t, q.t));
+    s.turns.forEach(q => add(q.t, q.t));
   }
   const merged = [];
   for (const [from, to] of busy.sort((a, b) => a[0] - b[0])) {

@@ -58,8 +58,8 @@ function waiting(run, x, q) {
   const most = peak(q), y = scaleSqrt([0, Math.max(1, run.deepest)], [HEIGHT - 4, 6]);
   const grid = [[1, '1'], [10, '10'], [100, '100'], [1000, '1,000']].filter(([n]) => n < run.deepest);
   const steps = [[0, 0], ...q.depth, [run.end, q.depth.at(-1)?.[1] ?? 0]];
-  return figure(name(q.name), most ? `most ${number(most)}` : 'none waited', grid, y,
-    frame(run, x, `Queue ${visible(q.name)}: at most ${number(most)} waiting`, grid, y,
+  return figure([name(q.name), q.outbox ? h('small', {}, ' outbox') : null], most ? `most ${number(most)}` : 'none waited', grid, y,
+    frame(run, x, `${q.outbox ? 'Outbox' : 'Queue'} ${visible(q.name)}: at most ${number(most)} waiting`, grid, y,
       svg('path', { d: area().x(p => x(p[0])).y0(HEIGHT - 4).y1(p => y(p[1])).curve(curveStepAfter)(steps), fill: 'var(--depth)' }),
       svg('path', { d: line().x(p => x(p[0])).y(p => y(p[1])).curve(curveStepAfter)(steps), fill: 'none', stroke: 'var(--ink2)', 'stroke-width': 1.1, 'vector-effect': 'non-scaling-stroke' })));
 }

@@ -48,7 +48,7 @@ export class Panel {
       h('div', { class: 'head' }, h('h3', {}, run.faults.length ? 'Faults in this run' : run.recording ? 'What is recorded' : 'No faults in this run'), h('p', {}, run.faults.length ? 'Choose one, or anything on the timeline.' : 'Choose anything on the timeline.')),
       h('ol', { class: 'faults' }, list),
       run.faults.length > most ? h('p', { class: 'note' }, `and ${run.faults.length - most} more; F goes through all of them`) : null,
-      h('div', { class: 'keys' }, h('h4', {}, 'Keyboard'), h('dl', {}, KEYS.map(([keys, what]) =>
+      h('div', { class: 'keys' }, h('h4', {}, 'Keyboard'), h('dl', {}, KEYS.filter(([key]) => key !== 'F' || run.faults.length).map(([keys, what]) =>
         h('div', {}, h('dt', {}, keys.split(' ').map(k => h('kbd', {}, k))), h('dd', {}, what))))),
     ].filter(Boolean);
   }

@@ -32,6 +32,12 @@ export function drawSchedule(view, lane) {
   for (const fire of s.fires) drawBracket(view, lane, fire);
   for (const cluster of groups) drawCluster(view, lane, cluster);
   drawTries(view, lane);
+  for (const turn of s.turns) {
+    const x = view.axis.x(turn.t);
+    if (x < view.left || x > view.right) continue;
+    drawMark(c, turn.kind, x, y - 7, colours, 0.88);
+    view.hit(lane, x - 4, x + 4, { type: 'turn', schedule: s, turn, key: turn.key }, 5, y - 7);
+  }
 }
 
 // layFire lays what fired: all at once, or one by one.
@@ -272,6 +278,8 @@ function reference(schedule, cluster) {
 
 const markKey = m => (m.fire || m.hold || m.gap).key;
 
+const WORST = ['failed', 'undelivered', 'dead'];
+
 function drawTries(view, lane) {
   const { c, colours, axis } = view, y = lane.middle + 7.5, groups = [];
   for (const attempt of lane.schedule.tries) {
@@ -281,7 +289,7 @@ function drawTries(view, lane) {
     if (before && x - before.to < NEAR - 1) {
       before.to = x;
       before.tries.push(attempt);
-      if (attempt.kind === 'dead') before.kind = 'dead';
+      if (WORST.indexOf(attempt.kind) > WORST.indexOf(before.kind)) before.kind = attempt.kind;
     } else {
       groups.push({ from: x, to: x, kind: attempt.kind, tries: [attempt] });
     }

@@ -1,5 +1,5 @@
 import { scaleLinear, scaleLog } from 'd3-scale';
-import { $, h, name, svg } from './dom.js';
+import { $, h, name, svg, visible } from './dom.js';
 import { DAY, duration, number, plural } from './format.js';
 import { waited } from './model.js';
 
@@ -7,7 +7,7 @@ import { waited } from './model.js';
 const MOST_ROWS = 100;
 
 const count = (n, css) => h('span', { class: n ? css : 'zero' }, number(n));
-const POLICY = { all: 'all, ≤ 64', latest: 'latest', grace: 'grace', none: 'none' };
+const MISSED = { all: 'all, ≤ 64', latest: 'latest', grace: 'grace', none: 'none' };
 
 // bar shows shares; the rarest has a width that can be seen.
 export function bar(parts) {
@@ -30,9 +30,9 @@ export const shares = s => [
 
 // The columns: by what they sort, and whether the greatest comes first.
 const columns = run => [
-  { key: 'name', label: 'Schedule', by: s => s.name, cell: s => [h('button', { type: 'button', class: 'to-lane' }, name(s.name)), h('small', {}, name(s.queue))], css: 'named' },
+  { key: 'name', label: 'Schedule', by: s => s.name, cell: s => [h('button', { type: 'button', class: 'to-lane' }, name(s.name)), h('small', {}, name(s.queue)), s.policy ? h('small', { class: 'policies', title: s.rules.map(r => r.text).join('; ') }, visible(s.policy)) : null], css: 'named' },
   { key: 'every', label: 'Every', by: s => s.every, cell: s => s.spec.replace('@every ', ''), css: 'right number' },
-  { key: 'policy', label: 'If missed', by: s => s.policy, cell: s => POLICY[s.policy], css: 'policy' },
+  { key: 'policy', label: 'If missed', by: s => s.missed, cell: s => MISSED[s.missed] ?? s.missed, css: 'policy' },
   { key: 'due', label: 'Due', by: s => s.due, cell: s => number(s.due), css: 'right number due', falls: true },
   { key: 'share', label: 'What became of them', by: s => s.due - s.onTime, cell: s => bar(shares(s)), css: 'share', falls: true },
   { key: 'early', label: 'Early', by: s => s.early, cell: s => count(s.early), css: 'right number early', falls: true },
@@ -42,6 +42,7 @@ const columns = run => [
   { key: 'spark', label: 'Lateness over the run', by: s => s.longest, cell: s => spark(run, s), css: 'sparks', falls: true },
   { key: 'failed', label: 'Failed tries', by: s => s.failed, cell: s => count(s.failed), css: 'right number failed', falls: true },
   { key: 'dead', label: 'Dead', by: s => s.dead, cell: s => count(s.dead, 'is-bad'), css: 'right number dead', falls: true },
+  ...(run.outboxes.length ? [{ key: 'undelivered', label: 'Undelivered', by: s => s.undelivered, cell: s => count(s.undelivered, 'is-bad'), css: 'right number dead', falls: true }] : []),
 ];
 
 function spark(run, s) {

@@ -5,13 +5,13 @@ import { Axis } from './axis.js';
 import { dotting, hatching, pill, readColours, text, width } from './canvas.js';
 import { h } from './dom.js';
 import { DAY, MINUTE, SECOND, clock, date, dayOfMonth, duration, millis, month, seconds, weekday } from './format.js';
-import { MOST_LANES, TOP, drawDepth, drawFaults, drawProcess, drawViolations, layOut, nameOfInstant } from './lanes.js';
+import { MOST_LANES, TOP, drawDepth, drawFaults, drawOutbox, drawProcess, drawViolations, layOut, nameOfInstant } from './lanes.js';
 import { drawSchedule } from './schedulelane.js';
 import { Overview } from './overview.js';
 import { listen } from './input.js';
 
 const still = matchMedia('(prefers-reduced-motion: reduce)');
-const LANES = { faults: drawFaults, process: drawProcess, schedule: drawSchedule, depth: drawDepth };
+const LANES = { faults: drawFaults, process: drawProcess, schedule: drawSchedule, outbox: drawOutbox, depth: drawDepth };
 
 // Timeline draws the run and lets one go through it. What is selected is told
 // to its owner, which describes it.
