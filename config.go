@@ -97,7 +97,7 @@ type Limits struct {
 	Payload     int // bytes of one payload; default 1 MiB, at most 1 GiB
 	QueueLength int // jobs that one queue keeps, dead ones included; default 1,000,000
 	Schedules   int // default 1,048,576
-	LastError   int // bytes of an error's text; default 1 KiB, at most 1 MiB
+	LastError   int // bytes of an error's text; default 1 KiB, at most 64 KiB
 
 	// Of the history: runs, and ranges of skipped boundaries, that are kept of
 	// one schedule, and of all, of each of the two; a run counts one more there
@@ -129,10 +129,10 @@ func (c Config) WithDefaults() (Config, error) {
 	var f faults
 	f.within("Batch", &c.Batch, 1000, 1, 100_000)
 	f.within("Details", &c.Details, 1024, 1, 100_000)
-	f.within("Limits.Payload", &c.Limits.Payload, 1<<20, 1, 1<<30)
+	f.within("Limits.Payload", &c.Limits.Payload, 1<<20, 1, store.BatchPayload)
 	f.within("Limits.QueueLength", &c.Limits.QueueLength, store.DefaultQueueLength, 1, 1<<31-1)
 	f.within("Limits.Schedules", &c.Limits.Schedules, store.DefaultSchedules, 1, 1<<31-1)
-	f.within("Limits.LastError", &c.Limits.LastError, 1<<10, 1, 1<<20)
+	f.within("Limits.LastError", &c.Limits.LastError, 1<<10, 1, 1<<16)
 	f.within("Limits.Runs", &c.Limits.Runs, store.DefaultRuns, 1, 1<<31-1)
 	f.within("Limits.Skips", &c.Limits.Skips, store.DefaultSkips, 1, 1<<31-1)
 	f.within("Limits.History", &c.Limits.History, store.DefaultHistory, 1, 1<<31-1)

@@ -78,8 +78,8 @@ func TestConfigBounds(t *testing.T) {
 		{"the most details", tickonce.Config{Details: 100_000}, ""},
 		{"over it", tickonce.Config{Details: 100_001}, "Details"},
 		{"less than one", tickonce.Config{Details: -1}, "Details"},
-		{"the longest error", tickonce.Config{Limits: tickonce.Limits{LastError: 1 << 20}}, ""},
-		{"over it", tickonce.Config{Limits: tickonce.Limits{LastError: 1<<20 + 1}}, "Limits.LastError"},
+		{"the longest error", tickonce.Config{Limits: tickonce.Limits{LastError: 1 << 16}}, ""},
+		{"over it", tickonce.Config{Limits: tickonce.Limits{LastError: 1<<16 + 1}}, "Limits.LastError"},
 	} {
 		t.Run(c.name+" "+c.option, func(t *testing.T) {
 			e, err := tickonce.New(nil, c.config)

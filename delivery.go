@@ -36,7 +36,7 @@ type said struct {
 //
 // The errors are [ErrInvalidName] and [ErrReservedName] of the outbox's name,
 // [ErrLimit] of the payload, [ErrInvalidOption] of more than 1,000 deliveries of
-// one run, and [ErrClaimLost] after the run has ended, and while its end is being
+// one run or 1 GiB of payloads, and [ErrClaimLost] after the run has ended, and while its end is being
 // written, which may be on another goroutine. An outbox that has no room when the
 // ack is written fails the run instead, with [ErrLimit].
 func (j *Job) Deliver(outbox string, payload []byte) error {
@@ -66,6 +66,9 @@ func (j *Job) Deliver(outbox string, payload []byte) error {
 		return ErrClaimLost
 	case len(j.said.deliver) == maxDeliveries:
 		return &OptionError{Option: "the deliveries", Problem: "of one run would be more than " + strconv.Itoa(maxDeliveries)}
+	case payloadBytes(j.said.deliver)+int64(len(payload)) > j.engine.batchPayload:
+		return &OptionError{Option: "the deliveries", Problem: "of one run would be more than " +
+			strconv.FormatInt(j.engine.batchPayload, 10) + " bytes"}
 	}
 	j.said.deliver = append(j.said.deliver, entry)
 	return nil

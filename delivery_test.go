@@ -388,6 +388,27 @@ func TestX2CommitsOfDeliveriesAreBounded(t *testing.T) {
 	require.EqualValues(t, 50_000, info.Pending)
 }
 
+// What one commit would be too long for goes in several, and what one run would
+// deliver beyond it is refused.
+func TestX2DeliveriesAreCutByTheirBytes(t *testing.T) {
+	onEachHand(t, tickonce.WorkerConfig{Concurrency: 5}, func(t *testing.T, h *hand) {
+		tickonce.LimitBatchPayload(h.Engine, 100)
+		h.enqueue(5, tickonce.EnqueueOptions{})
+		h.work(0)
+		for i, size := range []int{40, 60, 100, 1, 99} {
+			require.NoError(t, h.runs[i].Job.Deliver("o", make([]byte, size)))
+		}
+		err := h.runs[0].Job.Deliver("o", make([]byte, 61))
+		require.ErrorIs(t, err, tickonce.ErrInvalidOption)
+		require.EqualError(t, err, "invalid option: the deliveries of one run would be more than 100 bytes")
+		for _, run := range h.runs {
+			h.worker.Ended(run, nil)
+		}
+		require.Equal(t, "commit commit commit claim queues", h.work(0))
+		require.Len(t, h.jobs(outboxQueue), 5)
+	})
+}
+
 // Payloads are copied when they come from the user and when they are handed to
 // him, and nowhere between: all tries of an entry come from the same bytes.
 func TestX7F8PayloadsAreSharedBetweenTries(t *testing.T) {

@@ -20,6 +20,8 @@ type Engine struct {
 	queues  queueSignals // of the jobs
 	details details
 	zones   zones
+
+	batchPayload int64 // [store.BatchPayload]
 }
 
 // New returns an engine on a store. The errors of a configuration are joined
@@ -29,7 +31,7 @@ func New(s store.Store, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{store: s, config: c, details: details{most: c.Details}}, nil
+	return &Engine{store: s, config: c, details: details{most: c.Details}, batchPayload: store.BatchPayload}, nil
 }
 
 // Config returns the configuration with its defaults filled in.
@@ -82,6 +84,14 @@ func (e *Engine) checkPayload(payload []byte) error {
 		return &LimitError{Limit: "Payload", Max: int64(e.config.Limits.Payload), Got: int64(len(payload))}
 	}
 	return nil
+}
+
+// payloadBytes is how long the payloads of the inserts are together.
+func payloadBytes(inserts []store.Insert) (n int64) {
+	for i := range inserts {
+		n += int64(len(inserts[i].Payload))
+	}
+	return n
 }
 
 func checkWorker(worker string) error {

@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/store"
@@ -60,8 +61,8 @@ func (j *TxJob) Existing() bool { return j.existing }
 // call made. If a schedule that fn read or wrote has changed since, Tx returns
 // [ErrConflict]; if a claim that it settles was lost, [ErrClaimLost]; if a
 // limit stands in the way, [ErrLimit]; if a job is gone, [ErrNotFound]; if it
-// touches more than 10,000 schedules and jobs, [ErrInvalidOption]: and nothing
-// of the batch is there. Call it again to try anew. After another
+// touches more than 10,000 schedules and jobs, or writes more than 1 GiB of
+// payloads, [ErrInvalidOption]: and nothing of the batch is there. Call it again to try anew. After another
 // error of the store the outcome is unknown.
 func (e *Engine) Tx(ctx context.Context, fn func(*Tx) error) error {
 	tx := &Tx{engine: e, ctx: ctx, rows: map[string]*txRow{}, ends: map[JobID]bool{}}
@@ -101,6 +102,14 @@ func (tx *Tx) commit() error {
 		return nil
 	case n > maxBatch:
 		return tooMany("the schedules and jobs of the transaction", n)
+	}
+	bytes := payloadBytes(b.Inserts)
+	for i := range b.Puts {
+		bytes += int64(len(b.Puts[i].Row.Payload))
+	}
+	if most := tx.engine.batchPayload; bytes > most {
+		return &OptionError{Option: "the payloads of the transaction", Problem: "are " + strconv.FormatInt(bytes, 10) +
+			" bytes long, want at most " + strconv.FormatInt(most, 10)}
 	}
 	defer tx.wakeWorkers() // after an error, too: it may be done
 	done, err := tx.engine.commit(tx.ctx, "transaction", b)

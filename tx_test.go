@@ -589,6 +589,18 @@ func TestO7ATransactionIsBounded(t *testing.T) {
 		err := enqueue(10_001)
 		require.EqualError(t, err, "invalid option: the schedules and jobs of the transaction are 10001, want at most 10000")
 		require.Equal(t, before, r.contents())
+		tickonce.LimitBatchPayload(r.Engine, 100)
+		payloads := func(job, schedule int) error {
+			return r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+				_, err := tx.Enqueue("q", make([]byte, job), tickonce.EnqueueOptions{})
+				require.NoError(t, err)
+				_, err = tx.Schedule("large", "@every 1h", "q", make([]byte, schedule), tickonce.ScheduleOptions{})
+				return err
+			})
+		}
+		require.EqualError(t, payloads(41, 60), "invalid option: the payloads of the transaction are 101 bytes long, want at most 100")
+		require.Equal(t, before, r.contents())
+		require.NoError(t, payloads(40, 60))
 		require.EqualError(t, r.Purge(r.ctx, "q", make([]tickonce.JobID, 10_001)...), "invalid option: jobs are 10001, want at most 10000")
 	})
 }

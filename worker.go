@@ -411,9 +411,10 @@ func (w *Worker) settled(r *Run, now store.Instant, held bool) {
 // deliver writes ends and their deliveries as one. A run that keeps them from
 // being written has ended otherwise, and the next step does without it.
 func (w *Worker) deliver(ctx context.Context) {
-	b := &store.Batch{}
+	b, bytes := &store.Batch{}, int64(0)
 	for i, r := range w.settling {
-		if i > 0 && i+1+len(b.Inserts)+len(r.end.deliver) > maxBatch {
+		bytes += payloadBytes(r.end.deliver)
+		if i > 0 && (i+1+len(b.Inserts)+len(r.end.deliver) > maxBatch || bytes > w.engine.batchPayload) {
 			break
 		}
 		b.Settles, b.Inserts = w.settles[:i+1], append(b.Inserts, r.end.deliver...)

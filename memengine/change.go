@@ -182,7 +182,7 @@ func (s *Store) commit() error {
 	}
 	if s.journal != nil && c.recorded(s.last) {
 		c.last.record++
-		s.rec = appendRecord(s.rec[:0], c)
+		s.rec = s.appendRecord(s.rec[:0])
 		if err := s.append(); err != nil {
 			return err
 		}

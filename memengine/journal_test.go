@@ -185,6 +185,82 @@ func TestD2R5AFailedAppendChangesNothing(t *testing.T) {
 	}
 }
 
+// However long payloads are, and however many: what is fired, claimed, renewed,
+// retried and buried needs no room for them, nor do the moves of their schedules.
+func TestD2APayloadThatIsThereIsNotWrittenAgain(t *testing.T) {
+	const size = 1 << 20
+	c := &clock{now: 1000}
+	var j MemJournal
+	s := newStore(c.read, store.Limits{}, &j)
+	record := func(call func() error) {
+		t.Helper()
+		before := len(j.Bytes())
+		require.NoError(t, call())
+		require.Greater(t, len(j.Bytes()), before)
+		require.Less(t, len(j.Bytes())-before, 64*300)
+	}
+	large := row("s", 1000)
+	large.Payload = make([]byte, size)
+	large.Breaker = 200
+	rows := put(t, s, large)
+	commit(t, s, store.Batch{Inserts: []store.Insert{{Queue: "q", Payload: []byte("p"), Stamps: stamps, RunAt: store.None}}})
+	require.Greater(t, len(j.Bytes()), size)
+
+	lead, err := s.Acquire(ctx, store.SchedulerLock, "o", 1000)
+	require.NoError(t, err)
+	tick := store.Tick{By: lead.Lease, Now: c.now, Moves: []store.Move{{
+		ID: rows[0].ID, Rev: rows[0].Rev, Cursor: 65_000, DueAt: 65_000, SetAt: c.now, Fires: 64,
+	}}}
+	for k := range 64 {
+		tick.Fires = append(tick.Fires, store.Fire{Boundary: store.Instant(1000 * k)})
+	}
+	record(func() error { _, err := s.Advance(ctx, &tick); return err })
+	claimed := make([]store.Job, 65)
+	record(func() error { _, err := s.Claim(ctx, "q", "w", claimed); return err })
+	extends := make([]store.Extend, 64)
+	var settles []store.Settle
+	for i, job := range claimed[1:] {
+		require.Len(t, job.Payload, size)
+		extends[i] = store.Extend{Job: job.ID, Attempt: 1, ForMS: 60}
+		settles = append(settles, store.Settle{Job: job.ID, Attempt: 1, To: store.State(1 + 2*(i%2))})
+	}
+	record(func() error { _, err := s.Extend(ctx, extends, make([]store.Instant, 64)); return err })
+	record(func() error { _, err := s.Settle(ctx, settles, make([]bool, 64)); return err })
+	c.now += 1000
+	record(func() error { _, err := s.Claim(ctx, "q", "w", claimed[:3]); return err })
+	s.names.Scan(func(r *schedule) bool { rows[0] = r.Schedule; return true })
+	rows[0].Priority++
+	record(func() error {
+		_, err := s.Commit(ctx, &store.Batch{
+			Puts: []store.Put{{Guard: store.Guard{Name: "s", ID: rows[0].ID, Rev: rows[0].Rev}, Row: rows[0]}},
+			Inserts: []store.Insert{{Queue: "q", Payload: rows[0].Payload, Stamps: stamps, RunAt: store.None, From: &store.Source{
+				Schedule: "s", ScheduleID: rows[0].ID, FireAt: store.None,
+			}}},
+		})
+		return err
+	})
+
+	record(func() error { // a new incarnation
+		guard := store.Guard{Name: "s", ID: rows[0].ID, Rev: rows[0].Rev + 1}
+		rows[0].ID = 0
+		_, err := s.Commit(ctx, &store.Batch{Puts: []store.Put{{Guard: guard, Row: rows[0]}}})
+		return err
+	})
+
+	// A put may change the payload beside a job that has the old or the new one.
+	for i, payload := range []string{"old", "new", "new"} {
+		s.names.Scan(func(r *schedule) bool { rows[0] = r.Schedule; return true })
+		guard := store.Guard{Name: "s", ID: rows[0].ID, Rev: rows[0].Rev}
+		rows[0].Payload = []byte([]string{"old", "new", "last"}[i])
+		commit(t, s, store.Batch{Puts: []store.Put{{Guard: guard, Row: rows[0]}}, Inserts: []store.Insert{{
+			Queue: "other", Payload: []byte(payload), Stamps: stamps, RunAt: store.None,
+			From: &store.Source{Schedule: "s", ScheduleID: rows[0].ID, FireAt: store.None},
+		}}})
+	}
+	twin, _ := restored(t, c, "", string(j.Bytes()), nil)
+	require.Equal(t, snapshot(t, s), snapshot(t, twin))
+}
+
 // A record that does not fit into its frame is no record of anything else.
 func TestD2ACallWhoseRecordIsTooLongChangesNothing(t *testing.T) {
 	c := &clock{now: 5}

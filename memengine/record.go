@@ -1,11 +1,17 @@
 package memengine
 
-import "github.com/tickonce/tickonce/store"
+import (
+	"bytes"
+
+	"github.com/tickonce/tickonce/store"
+)
 
 // A record is what one call changed: a version, the sequences, the operation
-// and its now, and the changed rows, each behind a tag. Its version is that of
-// the rows' encoding, as in a snapshot.
-const recordVersion = 2
+// and its now, and the changed rows, each behind a tag. Up to version 2 its
+// version is that of the rows' encoding, as in a snapshot; 3 leaves out payloads
+// that are there already, so that a record is not long because of what was only
+// claimed, settled, or fired.
+const recordVersion = 3
 
 const (
 	tagPutSchedule = iota + 1
@@ -17,10 +23,14 @@ const (
 	tagDropLease
 	tagRun
 	tagSkip
+	tagKeepSchedule // a put of a row with the payload that the one of its name had
+	tagKeepJob
+	tagFireJob // a put of a new job with the payload that its schedule had
 )
 
 // appendRecord appends the record of the changes in its frame.
-func appendRecord(b []byte, c *changes) []byte {
+func (s *Store) appendRecord(b []byte) []byte {
+	c := &s.c
 	start := len(b)
 	b = append(b, make([]byte, frameSize)...)
 	b = append(b, recordVersion)
@@ -31,17 +41,30 @@ func appendRecord(b []byte, c *changes) []byte {
 		b = appendUint(append(b, tagRemoveSchedule), uint64(row.ID))
 	}
 	for i := range c.put {
-		next := c.put[i].after()
-		b = appendSchedule(append(b, tagPutSchedule), &next)
+		tag, next := byte(tagPutSchedule), c.put[i].after()
+		row := c.put[i].row
+		if row == nil {
+			row = s.named(next.Name)
+		}
+		if row != nil && bytes.Equal(row.Payload, next.Payload) {
+			tag, next.Payload = tagKeepSchedule, nil
+		}
+		b = appendSchedule(append(b, tag), &next)
 	}
 	for _, j := range c.gone {
 		b = appendUint(append(b, tagDropJob), uint64(j.ID))
 	}
 	for i := range c.turned {
-		b = appendJob(append(b, tagPutJob), &c.turned[i].next)
+		next := c.turned[i].next
+		next.Payload = nil
+		b = appendJob(append(b, tagKeepJob), &next)
 	}
 	for _, j := range c.born {
-		b = appendJob(append(b, tagPutJob), &j.Job)
+		tag, next := byte(tagPutJob), j.Job
+		if row := s.ids.find(int64(j.ScheduleID)); row != nil && next.Payload != nil && bytes.Equal(row.Payload, next.Payload) {
+			tag, next.Payload = tagFireJob, nil
+		}
+		b = appendJob(append(b, tag), &next)
 	}
 	for _, q := range c.queues {
 		b = appendQueue(append(b, tagPutQueue), &q.next)
@@ -112,7 +135,7 @@ func (s *Store) replay(payload []byte, offset int64, tell func(*Record)) (bool, 
 func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 	at := d.at
 	bad := func(reason string) { d.fail(at, reason) }
-	switch d.byte() {
+	switch tag := d.byte(); tag {
 	case tagRemoveSchedule:
 		row := s.ids.find(d.id())
 		switch {
@@ -122,12 +145,21 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 		default:
 			c.remove(row)
 		}
-	case tagPutSchedule:
+	case tagPutSchedule, tagKeepSchedule:
 		next := d.schedule()
 		if d.err != nil {
 			return
 		}
-		if row := s.ids.find(int64(next.ID)); row != nil {
+		if tag == tagKeepSchedule {
+			old := s.named(next.Name)
+			if old == nil || next.Payload != nil {
+				bad("keeps a payload that is not there")
+				return
+			}
+			next.Payload = old.Payload
+		}
+		row := s.ids.find(int64(next.ID))
+		if row != nil {
 			if row.staged != 0 || row.Name != next.Name {
 				bad("changes a schedule that is not there")
 				return
@@ -154,7 +186,7 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 		default:
 			c.end(j)
 		}
-	case tagPutJob:
+	case tagPutJob, tagKeepJob, tagFireJob:
 		next := d.job()
 		if d.err != nil {
 			return
@@ -163,7 +195,18 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			bad("unknown state of a job")
 			return
 		}
-		if j := s.jobs.find(int64(next.ID)); j != nil {
+		j := s.jobs.find(int64(next.ID))
+		switch row := s.ids.find(int64(next.ScheduleID)); {
+		case tag == tagPutJob:
+		case tag == tagKeepJob && j != nil && next.Payload == nil:
+			next.Payload = j.Payload
+		case tag == tagFireJob && j == nil && row != nil && next.Payload == nil:
+			next.Payload = row.Payload
+		default:
+			bad("keeps a payload that is not there")
+			return
+		}
+		if j != nil {
 			if j.staged != 0 || !sameJob(&j.Job, &next) {
 				bad("changes a job that is not there")
 				return
@@ -176,7 +219,7 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			return
 		}
 		given.job = next.ID
-		j := s.newJob(s.queue(next.Queue))
+		j = s.newJob(s.queue(next.Queue))
 		j.Job, j.Queue = next, j.q.Name
 		c.bear(j)
 	case tagPutQueue:

@@ -108,9 +108,8 @@ at 30m30s crash restart=%s after=1s
 
 // TestBudgetCountsTheDisk: where a restart will read it.
 func TestBudgetCountsTheDisk(t *testing.T) {
-	const text = "simulate v1\nrun 4m quiet-after=230s\nqueue q workers=0\nschedule a every=5s queue=q payload="
-	s := text + strings.Repeat("x", 3000) + "\n"
-	limited := rig{budget: maxEvents, memory: 200_000}
+	const s = "simulate v1\nrun 4m quiet-after=230s\nqueue q workers=0\nschedule a every=1s queue=q\n"
+	limited := rig{budget: maxEvents, memory: 140_000}
 	require.Equal(t, Pass, run(parsed(t, s), limited).Verdict)
 	require.Equal(t, Budget, run(parsed(t, s+"at 220s crash restart=journal after=1s\n"), limited).Verdict)
 }

@@ -18,6 +18,11 @@ type Batch struct {
 	Inserts  []Insert
 }
 
+// BatchPayload is how many bytes the payloads of the puts and inserts of one
+// batch have together at most: a store has to take as many, and who has more to
+// write cuts it.
+const BatchPayload = 1 << 30
+
 // Guard is what a schedule must be for a batch to be written: the incarnation
 // ID at the revision Rev or, with ID 0, absent.
 type Guard struct {
