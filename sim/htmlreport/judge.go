@@ -107,7 +107,7 @@ func lede(d *run) string {
 	default:
 		text += " Without any fault, "
 	}
-	text += fmt.Sprintf("%s fired late", number(late))
+	text += noneOr(late) + " fired late"
 	if early > 0 {
 		text += fmt.Sprintf(", %s early", number(early))
 	}
@@ -122,15 +122,15 @@ func lede(d *run) string {
 
 // worst is what is worth a look: a schedule that never fired although it was
 // due, else the one of which most deliveries were given up, else the longest of its
-// intervals skipped in a row, else the longest wait.
+// intervals skipped in a row, else the longest wait, else the most dead jobs.
 func worst(d *run) part {
 	for i, f := range d.Failures {
 		if i == 0 {
 			return part{"See where it was found.", f.Key}
 		}
 	}
-	var lost, skipped, late part
-	var unheard, longest, waited int64
+	var lost, skipped, late, dead part
+	var unheard, longest, waited, died int64
 	for i, s := range d.Schedules {
 		if s.Due > 0 && s.Due == s.Skipped {
 			return part{fmt.Sprintf("Worth a look: %s never fired.", s.Name), fmt.Sprintf("%s/skip/0", scheduleID(i))}
@@ -141,6 +141,11 @@ func worst(d *run) part {
 			lost = part{
 				fmt.Sprintf("Worth a look: %s ran well, and was not delivered%s.", s.Name, times(unheard)), fmt.Sprintf("%s/try/%d", scheduleID(i), k),
 			}
+		}
+		if s.Dead > died {
+			died = s.Dead
+			k := slices.IndexFunc(s.Tries, func(a attempt) bool { return a.kind == "dead" })
+			dead = part{fmt.Sprintf("Worth a look: of %s %s.", s.Name, count(died, "job died", "jobs died")), fmt.Sprintf("%s/try/%d", scheduleID(i), k)}
 		}
 		for k, q := range s.Skips {
 			if q.reason == "hours" { // which is as planned
@@ -165,7 +170,14 @@ func worst(d *run) part {
 			}
 		}
 	}
-	return cmp.Or(lost, skipped, late)
+	return cmp.Or(lost, skipped, late, dead)
+}
+
+func noneOr(n int64) string {
+	if n == 0 {
+		return "none"
+	}
+	return number(n)
 }
 
 // times says how often, if it was more than once.

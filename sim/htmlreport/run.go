@@ -52,7 +52,7 @@ func (r *Recorder) run(result *sim.Result, source Source) (*run, error) {
 	for i := range result.Faults {
 		f := &result.Faults[i]
 		d.Faults = append(d.Faults, fault{
-			At: r.faults[i].from, End: min(r.faults[i].to, max(end, 1)), Short: short(&f.Fault), Say: sayFault(&f.Fault, r.single()),
+			At: r.faults[i].from, End: min(r.faults[i].to, max(end, 1)), Short: short(&f.Fault), Say: r.sayFault(&f.Fault),
 			Text: f.Text, Effect: came(f), Causes: r.followed(i),
 		})
 	}

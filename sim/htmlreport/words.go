@@ -15,7 +15,7 @@ func (r *Recorder) words(e *sim.Event) (text, rule string) {
 	text, rule = e.Text(), r.scenario.Why(e, 0).Rule
 	switch {
 	case e.Kind == sim.EventFaultBegan:
-		return sayFault(&r.scenario.Faults[e.Fault-1], r.single()), ""
+		return r.sayFault(&r.scenario.Faults[e.Fault-1]), ""
 	case e.Kind == sim.EventFaultEnded:
 		return "The fault is over", ""
 	case e.Schedule != "":
@@ -29,13 +29,13 @@ func (r *Recorder) words(e *sim.Event) (text, rule string) {
 }
 
 // sayFault says in a sentence what a fault is.
-func sayFault(f *sim.Fault, single bool) string {
+func (r *Recorder) sayFault(f *sim.Fault) string {
 	who := "All processes"
 	was, its, clock := "were", "their", "The store’s clock"
 	switch {
 	case f.Runner > 0:
 		who, was, its, clock = "Process "+strconv.Itoa(f.Runner), "was", "its", "Process "+strconv.Itoa(f.Runner)+"’s clock"
-	case single:
+	case r.single():
 		who, was, its, clock = "The process", "was", "its", "The clock"
 	}
 	lasted := ""
@@ -47,7 +47,11 @@ func sayFault(f *sim.Fault, single bool) string {
 		chance = fmt.Sprintf(" with a chance of %s", percent(f.Chance))
 	}
 	whose := ""
-	if f.Queue != "" {
+	handlers := "Handlers"
+	switch _, outbox := r.outcomes.outboxes[f.Queue]; {
+	case outbox:
+		handlers, whose = "Deliveries", " to "+f.Queue
+	case f.Queue != "":
 		whose = " of queue " + f.Queue
 	}
 	if f.Schedule != "" {
@@ -98,24 +102,24 @@ func sayFault(f *sim.Fault, single bool) string {
 	case sim.FaultLostRow:
 		return "The row of " + f.Schedule + " was lost" + lasted
 	case sim.FaultHandlerSlow:
-		return "Handlers" + whose + " were slow" + lasted + chance
+		return handlers + whose + " were slow" + lasted + chance
 	case sim.FaultHandlerFails:
-		return "Handlers" + whose + " failed" + lasted + chance
+		return handlers + whose + " failed" + lasted + chance
 	case sim.FaultHandlerPanics:
-		return "Handlers" + whose + " panicked" + lasted + chance
+		return handlers + whose + " panicked" + lasted + chance
 	case sim.FaultHandlerHangs:
-		return "Handlers" + whose + " hung" + lasted + chance
+		return handlers + whose + " hung" + lasted + chance
 	case sim.FaultPoison:
 		return "Some jobs" + whose + " were poison" + lasted + chance
 	case sim.FaultHandlerSpawns:
-		return "Handlers" + whose + " made more jobs" + lasted + chance
+		return handlers + whose + " made more jobs" + lasted + chance
 	case sim.FaultLostAck:
 		return "Acks" + whose + " were lost" + lasted + chance
 	case sim.FaultOverload:
 		if f.Queue == "" {
 			return "Jobs of no schedule flooded the queues"
 		}
-		return "Jobs of no schedule flooded queue " + f.Queue
+		return "Jobs of no schedule flooded " + strings.TrimPrefix(strings.TrimPrefix(whose, " of "), " to ")
 	case sim.FaultLateAck:
 		return "Acks" + whose + " came late" + lasted + chance
 	case sim.FaultDuplicateAck:

@@ -127,8 +127,12 @@ function showChecks() {
     h('span', {}, c.about, h('small', {}, c.name)), h('span', { class: 'number' }, broken.has(c.name) ? `${number(broken.get(c.name))} of ${number(c.count)}` : number(c.count)));
   $('invariants').append(h('ol', { class: 'invariants' }, made.map(row)),
     idle.length ? h('p', { class: 'note' }, `Never checked, since nothing in this run called for it: ${idle.map(c => c.name).join(', ')}.`) : '');
-  $('marks').hidden = $('marks-title').hidden = run.recording;
-  $('marks').append(...[...run.marks].sort((a, b) => (b.reached > 0) - (a.reached > 0)).map(m => h('li', { class: m.reached ? null : 'missed', title: m.about }, m.about, h('small', {}, m.reached ? ` ${number(m.reached)}` : ' not reached'))));
+  if (run.recording) return;
+  const [reached, missed] = [run.marks.filter(m => m.reached), run.marks.filter(m => !m.reached)];
+  const list = marks => h('ul', { class: 'reached' }, marks.map(m => h('li', { class: m.reached ? null : 'missed' }, m.about, m.reached ? h('small', {}, ` ${number(m.reached)}`) : null)));
+  $('marks').append(h('h3', { class: 'sub' }, 'States of affairs that a test is worth little without ever reaching'),
+    reached.length ? list(reached) : h('p', { class: 'muted' }, 'This run reached none of them.'),
+    missed.length ? h('details', {}, h('summary', {}, `${number(missed.length)} that this run did not reach`), list(missed)) : '');
 }
 
 function showAgain() {
