@@ -15,6 +15,7 @@ type sentAck struct {
 	job       *tickonce.Job
 	ends      ending
 	reason    handlerError
+	class     Class
 	duplicate bool
 	fault     int // by which it is late, from 1
 }
@@ -33,7 +34,7 @@ func (w *world) sendLater(of *worker) bool {
 		w.meets(of.has.job, i+1)
 		if !lost {
 			w.send(
-				sentAck{worker: of, life: of.node.lives, job: of.has.job, ends: of.has.ends, reason: of.has.reason, duplicate: duplicate, fault: i + 1},
+				sentAck{worker: of, life: of.node.lives, job: of.has.job, ends: of.has.ends, reason: of.has.reason, class: of.has.class, duplicate: duplicate, fault: i + 1},
 				w.draws.ackLater.within(f.Takes).Milliseconds())
 		}
 		late = late || !duplicate
@@ -62,7 +63,7 @@ func (w *world) receive(index int32) {
 		before = w.truth.before()
 	}
 	w.answers = a.fault
-	err := w.settle(a.job, a.ends, a.reason)
+	err := w.settle(a.job, a.ends, a.reason, a.class)
 	w.answers = 0
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	switch {

@@ -25,14 +25,21 @@ type attempt struct {
 	call   *Call         // its handler in Go, until that has ended; nil without one
 	ends   ending        // how its handler does
 	reason handlerError  // of one that fails
+	class  Class         // and what that says of another attempt
 	endsAt store.Instant // or goes on again, in Go
 	hangs  bool          // it hears nothing until then
 	spawns []spawn       // what it puts into queues and outboxes then
 	tx     bool          // in one transaction with its ack
 	cause  int64         // the latest event of its job
 	fault  int           // that its handler meets, from 1
-	did    did           // of an outbox: what its call has done
-	hired                // of a worker of the engine's
+	result bool          // it has yet to deliver the result of its job
+
+	// Of an outbox.
+	accepted bool // its delivery comes through even if it fails
+	through  bool // and has come through
+	repeats  bool // as one before had
+	did      did  // what its call has done
+	hired         // of a worker of the engine's
 }
 
 // ending is how a handler ends.
@@ -76,10 +83,19 @@ func (a *attempt) handler() (handler Handler, heartbeat time.Duration) {
 	return s.Handler, s.Heartbeat
 }
 
-// begins has a handler in Go begin, if the job has one.
+// begins has a handler in Go begin, if the job has one. Every second job delivers its
+// result as its handler begins, the others as it ends.
 func (a *attempt) begins() {
-	if handler := a.worker.node.w.scenario.Handlers[a.job.Schedule]; handler != nil {
+	if a.worker.queue.outbox != nil {
+		return
+	}
+	world := a.worker.node.w
+	if handler := world.scenario.Handlers[a.job.Schedule]; handler != nil {
 		a.call = newCall(a, handler)
+	}
+	a.result = world.truth.named[a.job.Schedule].scenario.Deliver != ""
+	if a.job.ID%2 == 1 {
+		a.deliverResult()
 	}
 }
 
@@ -110,6 +126,7 @@ func (a *attempt) heartbeat() error {
 // writes has the handler make what calls of the store it makes as it ends, one at
 // each step. It reports whether that is done.
 func (a *attempt) writes() bool {
+	a.deliverResult()
 	switch {
 	case a.tx && a.ends != panics:
 		a.transact()
@@ -151,7 +168,7 @@ func (a *attempt) outlastedBy(until store.Instant) bool {
 // handle draws how long the handler takes, and how it ends.
 func (w *world) handle(a *attempt) (takes time.Duration) {
 	ends, hangs, job, queue := succeeds, time.Duration(0), a.job, a.worker.queue
-	a.fault, a.did = 0, did{}
+	a.fault, a.class, a.accepted, a.through, a.repeats, a.did = 0, Class{}, false, false, false, did{}
 	visibility := job.Deadline.Sub(timeOf(w.shown()))
 	overrun := visibility + min(visibility, math.MaxInt64-visibility)
 	handler, _ := a.handler()
@@ -180,13 +197,16 @@ func (w *world) handle(a *attempt) (takes time.Duration) {
 		}
 		w.faults[i].effect++
 		a.fault = i + 1
+		a.accepted = a.accepted || f.Applied == AppliedYes ||
+			f.Applied == AppliedUnknown && w.draws.handlerApplied.choice(2) == 1
+		if f.Error != (Class{}) {
+			a.class = f.Error
+		}
 		switch {
 		case f.Kind == FaultHandlerHangs:
 			hangs = max(hangs, time.Duration(w.start.Add((f.At+f.For).Milliseconds())-w.now)*time.Millisecond)
 		case f.Kind == FaultHandlerFails || f.Kind == FaultPoison:
 			ends = max(ends, fails)
-			a.did.accepted = a.did.accepted || f.Applied == AppliedYes ||
-				f.Applied == AppliedUnknown && w.draws.handlerApplied.choice(2) == 1
 		case f.Kind == FaultHandlerPanics:
 			ends = panics
 		case f.Takes == Span{}:

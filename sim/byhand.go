@@ -180,7 +180,7 @@ func (w *worker) nextClaimAt() (time.Time, bool, error) {
 // again: the claim's token makes that safe.
 func (w *worker) settle() {
 	ends := w.has.ends
-	err := w.node.w.settle(w.has.job, ends, w.has.reason)
+	err := w.node.w.settle(w.has.job, ends, w.has.reason, w.has.class)
 	lost := errors.Is(err, tickonce.ErrClaimLost)
 	if ends == succeeds && !w.unsure {
 		w.node.w.coverage.sometimes(ackRefused, lost)
@@ -193,17 +193,29 @@ func (w *worker) settle() {
 	w.free()
 }
 
-// settle tells the engine how the handler of the job ended.
-func (w *world) settle(job *tickonce.Job, ends ending, reason handlerError) (err error) {
-	w.intent = intent{ends: ends, reason: reason}
-	if ends == fails {
-		err = job.Retry(ctx, reason)
-	} else {
-		err = job.Ack(ctx)
+// settle tells the engine how the handler of the job ended. A job whose result finds
+// no room is tried again.
+func (w *world) settle(job *tickonce.Job, ends ending, reason handlerError, class Class) (err error) {
+	defer func() { w.intent = intent{} }()
+	if ends == succeeds {
+		w.intent = intent{}
+		if err = job.Ack(ctx); !errors.Is(err, tickonce.ErrLimit) {
+			return err
+		}
+		reason, class = errNoRoom, Class{}
 	}
-	w.intent = intent{}
-	return err
+	w.intent = intent{ends: fails, reason: reason, class: class}
+	switch class.Kind {
+	case ClassPermanent:
+		return job.Fail(ctx, reason)
+	case ClassRetryAfter:
+		return job.RetryAfter(ctx, reason, class.After)
+	default:
+		return job.Retry(ctx, reason)
+	}
 }
+
+const errNoRoom handlerError = "the outbox of the result is full"
 
 // failed makes the call again later.
 func (w *worker) failed(err error) {

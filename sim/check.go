@@ -35,6 +35,8 @@ const (
 	anExtension
 	aSecondAck
 	aDelivery
+	aResult
+	aTry
 	anAcquisition
 	aRenewal
 	aRelease
@@ -86,6 +88,8 @@ var checkedAt = [occasions][]invariant{
 	anExtension:       {staleToken},
 	aSecondAck:        {staleToken},
 	aDelivery:         {oneDelivery},
+	aResult:           {withItsAck},
+	aTry:              {rightTries},
 	anAcquisition:     {oneLease, termsRise, keepsLease},
 	aRenewal:          {oneLease, keepsLease},
 	aRelease:          {oneLease},

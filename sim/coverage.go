@@ -48,6 +48,9 @@ const (
 	duplicateAckRefused
 	heartbeatRefused
 	handlerPanicked
+	runFailed
+	runTimedOut
+	runCancelled
 	deadLetter
 	jobExpired
 	lastClaimLapsed
@@ -67,6 +70,12 @@ const (
 	enqueueRefused
 	entryRolledBack
 	deliveredAgain
+	resultDelivered
+	resultRetried
+	resultPermanent
+	resultExhausted
+	resultTimedOut
+	resultRefused
 	deliveryPanicked
 	lateDeliveryRefused
 	clockBackOverBoundary
@@ -115,6 +124,9 @@ var catalogue = [marks]struct{ id, about string }{
 	duplicateAckRefused:   {"duplicate-ack-refused", "a second ack was refused, and nothing changed"},
 	heartbeatRefused:      {"heartbeat-refused", "a heartbeat was refused because its claim was lost"},
 	handlerPanicked:       {"handler-panicked", "a handler panicked"},
+	runFailed:             {"run-failed", "a handler returned an error"},
+	runTimedOut:           {"run-timed-out", "a run did not end by its deadline"},
+	runCancelled:          {"run-cancelled", "a run was cut short by the stop of its worker"},
 	deadLetter:            {"dead-letter", "a job died"},
 	jobExpired:            {"job-expired", "a job died because it had expired"},
 	lastClaimLapsed:       {"last-claim-lapsed", "a job died because the claim of its last attempt lapsed"},
@@ -134,6 +146,12 @@ var catalogue = [marks]struct{ id, about string }{
 	enqueueRefused:        {"enqueue-refused", "a queue had no room for jobs of no schedule"},
 	entryRolledBack:       {"entry-rolled-back", "an entry of an outbox was not written, since its transaction was refused or rolled back"},
 	deliveredAgain:        {"delivered-again", "an entry of an outbox came through a second time, since it was not settled the first time"},
+	resultDelivered:       {"result-delivered", "the result of a job was delivered"},
+	resultRetried:         {"result-retried", "the delivery of a result failed, and was tried again"},
+	resultPermanent:       {"result-permanent", "the delivery of a result failed for good"},
+	resultExhausted:       {"result-exhausted", "the last try to deliver a result failed"},
+	resultTimedOut:        {"result-timed-out", "a try to deliver a result did not end within 30 s"},
+	resultRefused:         {"result-refused", "a run failed since the outbox had no room for its result"},
 	deliveryPanicked:      {"delivery-panicked", "a delivery panicked, and its outbox settled the entry as failed"},
 	lateDeliveryRefused:   {"late-delivery-refused", "an outbox's call could not settle the entry that it had delivered, since the claim was lost"},
 	clockBackOverBoundary: {"clock-back-over-boundary", "the clock stepped back over a fired boundary"},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,70 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
+// deliverResult has the handler deliver the result of its job, if it has yet to. The
+// bytes are its own again at once.
+func (a *attempt) deliverResult() {
+	if !a.result {
+		return
+	}
+	a.result = false
+	world, payload := a.worker.node.w, entryOf(a.job)
+	_ = a.deliver(world.truth.place(world.truth.named[a.job.Schedule].scenario.Deliver), payload)
+	clear(payload)
+}
+
+// deliver has the handler stage a delivery. Only one whose run is over is refused:
+// what a run that lost its claim delivers is lost with its ack.
+func (a *attempt) deliver(outbox *trueQueue, payload []byte) error {
+	world, job := a.worker.node.w, a.job
+	err := job.Deliver(outbox.name, payload)
+	over := a.run != nil && errors.Is(a.run.Cause(), context.DeadlineExceeded)
+	world.checked[aResult]++
+	if lost := errors.Is(err, tickonce.ErrClaimLost); lost != over {
+		world.fail(withItsAck, job.Schedule, fmt.Sprintf("%s delivers a result, its run is over: %s, and that was refused: %s",
+			jobOf(store.Instant(job.Boundary.UnixMilli())), yesNo(over), yesNo(lost)))
+	}
+	if j := world.truth.jobs[job.ID]; err == nil && j != nil && j.claimed && int(j.attempts) == job.Attempt {
+		j.results = append(j.results, result{outbox, bytes.Clone(payload)})
+	}
+	return err
+}
+
+// comesThrough notes that what the attempt delivers came through, if it ended well, or
+// was accepted although it did not.
+func (a *attempt) comesThrough(ok bool) {
+	if q := a.worker.queue; q.outbox != nil && (ok || a.accepted) {
+		a.through, a.repeats = true, a.worker.node.w.truth.deliver(q, a.job.ID)
+	}
+}
+
+// of is an error of the class.
+func (c Class) of(err handlerError) error {
+	switch c.Kind {
+	case ClassTransient:
+		return tickonce.Transient(err)
+	case ClassPermanent:
+		return tickonce.Permanent(err)
+	case ClassTimeout:
+		return timeoutFailure{err}
+	case ClassRetryAfter:
+		return tickonce.RetryAfter(c.After, err)
+	default:
+		return err
+	}
+}
+
+// timeoutFailure is an error that says to be a timeout, as those of package net do.
+type timeoutFailure struct{ handlerError }
+
+func (timeoutFailure) Timeout() bool { return true }
+
 // did is what the call of an outbox under way has done.
 type did struct {
-	handed   bool // it delivers an entry
-	accepted bool // which comes through even if the delivery fails
-	beats    bool // a heartbeat of the delivery is under way
-	settles  int  // how many settlements it has made
-	held     bool // the last of them was
+	handed  bool // it delivers an entry
+	beats   bool // a heartbeat of the delivery is under way
+	settles int  // how many settlements it has made
+	held    bool // the last of them was
 }
 
 // runOnce claims an entry, delivers and settles it, by the one call that does all of
@@ -65,17 +123,15 @@ func (w *worker) deliver(_ context.Context, job *tickonce.Job) error {
 		}
 		w.beatLater()
 	}
+	w.has.comesThrough(w.has.ends == succeeds)
 	w.has.tell(EventHandlerEnded, w.has.ends.String())
-	if w.has.ends == succeeds || w.has.did.accepted {
-		world.truth.deliver(w.queue, store.JobID(job.ID))
-	}
 	switch w.has.ends {
 	case panics:
 		world.intent = intent{ends: fails, reason: "panic: " + w.has.reason}
 		panic(string(w.has.reason))
 	case fails:
-		world.intent = intent{ends: fails, reason: w.has.reason}
-		return w.has.reason
+		world.intent = intent{ends: fails, reason: w.has.reason, class: w.has.class}
+		return w.has.class.of(w.has.reason)
 	default:
 		world.intent = intent{ends: succeeds}
 		return nil
@@ -126,17 +182,18 @@ func (n *node) extends() {
 	}
 }
 
-// deliver notes that an entry has come through.
-func (t *truth) deliver(q *trueQueue, entry store.JobID) {
-	again := q.delivered[entry]
+// deliver notes that an entry has come through, and reports whether it had before.
+func (t *truth) deliver(q *trueQueue, entry store.JobID) (again bool) {
+	again = q.delivered[entry]
 	t.w.coverage.sometimes(deliveredAgain, again)
 	q.deliveries++
 	if again {
 		q.deliveredAgain++
-		return
+		return true
 	}
 	q.delivered[entry] = true
 	t.memory += deliveredBytes
+	return false
 }
 
 // options are those of its entries.

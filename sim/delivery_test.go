@@ -66,12 +66,15 @@ func TestO3TheFifthFailureIsTheLast(t *testing.T) {
 	}
 }
 
-// TestO4NothingExtendsADelivery: one that takes longer than its claim is made by
+// handMails is mails with an outbox that is worked by RunOnce.
+var handMails = strings.Replace(mails, "ok:1s", "ok:1s heartbeat=1h", 1)
+
+// TestO4NothingExtendsADelivery: one by RunOnce that takes longer than its claim is made by
 // another worker, too, and the first one comes too late (O5); but not if it beats.
 func TestO4NothingExtendsADelivery(t *testing.T) {
 	const rare = `simulate v1
 run      2h
-outbox   mail workers=2 deliver=ok:61s
+outbox   mail workers=2 deliver=ok:61s heartbeat=1h
 schedule a every=10m queue=q outbox=mail
 `
 	r := passes(t, rare+"expect sometimes:late-delivery-refused sometimes:delivered-again sometimes:claim-reclaimed\n")
@@ -80,7 +83,7 @@ schedule a every=10m queue=q outbox=mail
 	require.Equal(t, mail.Delivered-mail.DeliveredAgain, mail.Enqueued-mail.Claimed)
 	require.Zero(t, mail.Done, "nobody is ever in time")
 
-	r = passes(t, strings.Replace(rare, "61s", "61s heartbeat=20s", 1))
+	r = passes(t, strings.Replace(rare, "heartbeat=1h", "heartbeat=20s", 1))
 	mail = queueOfResult(t, r, "mail")
 	require.EqualValues(t, 11, mail.Done)
 	require.EqualValues(t, 11, mail.Delivered)
@@ -247,7 +250,7 @@ func TestOutboxMistakes(t *testing.T) {
 		"outbox":                                           `4:7: found the end of the line, want the name of an outbox`,
 		"outbox __alkstore_x workers=1":                    `4:8: found "__alkstore_x", want an outbox name: this one begins with __alkstore_, which belongs to the engine`,
 		"outbox out":                                       `4:11: found the end of the line, want workers=`,
-		"outbox out workers=1 visibility=1m":               `4:22: found "visibility=", want one of workers=, deliver=, heartbeat=, attempts=`,
+		"outbox out workers=1 visibility=1m":               `4:22: found "visibility=", want one of workers=, concurrency=, deliver=, heartbeat=, attempts=`,
 		"outbox out workers=1 deliver=sent":                `4:30: found "sent", want ` + handlerForm,
 		"outbox mail workers=1":                            `4:8: found "mail", want a name that is not that of a queue`,
 		box + "\n" + box:                                   `5:8: found a second outbox "out", want one line for an outbox`,
@@ -297,7 +300,7 @@ func TestCompareWithAnOutbox(t *testing.T) {
 // outboxLies are those about outboxes and their transactions.
 var outboxLies = []lie{
 	{
-		lie: "an outbox settles an entry twice", fails: oneDelivery, text: mails,
+		lie: "an outbox settles an entry twice", fails: oneDelivery, text: handMails,
 		above: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
 			if now, err := s.Settle(ctx, settles, out); err != nil {
 				return now, err
@@ -306,7 +309,7 @@ var outboxLies = []lie{
 		}},
 	},
 	{
-		lie: "an outbox does not settle an entry", fails: oneDelivery, text: mails,
+		lie: "an outbox does not settle an entry", fails: oneDelivery, text: handMails,
 		above: liar{settle: func(s store.Store, _ []store.Settle, out []bool) (store.Instant, error) {
 			out[0] = true
 			return shownBy(s), nil
@@ -314,7 +317,7 @@ var outboxLies = []lie{
 	},
 	{
 		lie: "an outbox takes a lost claim for a held one", fails: oneDelivery,
-		text: strings.Replace(mails, "deliver=ok:1s", "deliver=slow", 1),
+		text: strings.Replace(handMails, "deliver=ok:1s", "deliver=slow", 1),
 		above: liar{settle: func(s store.Store, settles []store.Settle, out []bool) (store.Instant, error) {
 			now, err := s.Settle(ctx, settles, out)
 			out[0] = true
@@ -322,7 +325,7 @@ var outboxLies = []lie{
 		}},
 	},
 	{
-		lie: "an outbox extends a claim by itself", fails: oneDelivery, text: mails,
+		lie: "an outbox extends a claim by itself", fails: oneDelivery, text: handMails,
 		above: liar{claim: func(s store.Store, queue string, dst []store.Job) (store.Claim, error) {
 			c, err := s.Claim(ctx, queue, "liar", dst)
 			if c.N > 0 {

@@ -134,6 +134,11 @@ func (p *parser) schedule(l *line) {
 		if w, ok := l.at("outbox"); ok && !p.outboxes[s.Outbox] {
 			p.refuseOutbox(l, w)
 		}
+		if w, ok := l.at("deliver"); ok && !p.outboxes[s.Deliver] {
+			p.refuseOutbox(l, w)
+		} else if ok && p.scenario.outbox(s.Deliver).Heartbeat > 0 {
+			p.refuseText(l, w, refuse(w.text, "an outbox without heartbeat="))
+		}
 		if w, ok := l.at("attempts"); ok && s.RunOnce && s.MaxAttempts > 1 {
 			p.refuseText(l, w, refuse(w.text, "1, or no attempts=, with run-once=yes"))
 		}
@@ -237,6 +242,11 @@ func (s *Scenario) names(of func(*Schedule) string) (names []string) {
 		}
 	}
 	return names
+}
+
+// outbox is the outbox of that name, which there has to be.
+func (s *Scenario) outbox(name string) *Outbox {
+	return &s.Outboxes[slices.IndexFunc(s.Outboxes, func(o Outbox) bool { return o.Name == name })]
 }
 
 func (s *Scenario) outboxNames() (names []string) {

@@ -84,7 +84,7 @@
 // the clock of its process, and with randomness of the run's seed. Crashes, pauses
 // and lost claims come to it in its sleeps. A panic that [Call.Panic] does not make
 // is the verdict handler-crash, with its place. [Call.Enqueue] puts more work into a
-// queue, [Call.EnqueueOutbox] an entry into an outbox.
+// queue, [Call.EnqueueOutbox] an entry into an outbox, and [Call.Deliver] delivers a result.
 //
 // Package sim/guest has whole programs as handlers, compiled to WebAssembly, as has
 // the command with simulate run --guest report=report.wasm.
@@ -124,10 +124,10 @@
 // The lines of what runs:
 //
 //	queue     NAME workers=N concurrency=N timeout=D
-//	outbox    NAME workers=N deliver=H attempts=N heartbeat=D
+//	outbox    NAME workers=N concurrency=N deliver=H attempts=N heartbeat=D
 //	schedule  NAME every=SPEC queue=NAME catch-up=all|latest|grace|none
 //	          anchor=T handler=H priority=N expires=D visibility=D attempts=N
-//	          backoff=D heartbeat=D payload=TEXT outbox=NAME
+//	          backoff=D heartbeat=D payload=TEXT deliver=NAME outbox=NAME
 //	          overlap=allow|skip|buffer-one hours=TIME-TIME@ZONE run-once=yes|no
 //	          breaker=N|off timeout=D
 //
@@ -148,7 +148,7 @@
 // heartbeat=, which says how often the program extends a claim, and those that a
 // late-ack, duplicate-ack or lost-ack of the scenario concerns, for the whole run.
 // When a handler panics there, its worker goes on and nobody settles the claim. Such
-// workers have no concurrency= and no timeout=. Outboxes are worked by RunOnce.
+// workers have no concurrency= and no timeout=.
 //
 // Of a schedule's line, the keys from overlap= on are its policies. With overlap=skip a boundary is skipped while a job of
 // the schedule is pending or claimed, with buffer-one while one is pending; and with
@@ -160,14 +160,22 @@
 // is paused after so many jobs in a row that died, by breaker=, until it is resumed. A
 // handler that takes longer than timeout= fails.
 //
-// An outbox has entries, which its workers deliver, as deliver= says. A handler of a
-// schedule with outbox= that succeeds puts an entry there, in one transaction with
-// its ack and a look at its schedule: both are written, or neither. One that
-// fails rolls its transaction back. A delivery that fails, or panics, is tried
-// again. So is one of which nobody could note that it came through, as it took
-// longer than the claim of 60s, the process crashed, or the call failed: the entry
-// is then delivered again, which the result counts. An outbox is not called like
-// a queue.
+// An outbox has entries, which its workers deliver, as its deliver= says: the engine's
+// own, of which none extends a claim, or with heartbeat= programs that call RunOnce and
+// extend it by themselves. An outbox is not called like a queue.
+//
+// A handler of a schedule with deliver= delivers its result there before it returns,
+// whatever it then returns: the entry is written with the ack of its job, and never if
+// the run fails. There are three tries of 30 s each, 1 s and 2 s after the one before,
+// and of a failure that is not transient there is no other. The job is done whatever
+// becomes of its delivery. A handler of a schedule with outbox= that succeeds puts an entry
+// there, in one transaction with its ack and a look at its schedule: both are written,
+// or neither. One that fails rolls its transaction back. Such an entry is tried again
+// when its delivery fails or panics.
+//
+// So is one of which nobody could note that it came through, as it took too long, the
+// process crashed, or the call failed: the entry is then delivered again, which the
+// result counts.
 //
 // What is left out has its default: one process, which does not stand by; a start
 // at 2026-01-01T00:00:00Z; one worker in each process for each queue of a schedule;
@@ -197,11 +205,13 @@
 //	at D      store stale-read for=D p=P runner=N
 //	at D      store repeated-row for=D p=P runner=N
 //	at D      store lost-row schedule=NAME for=D point=POINT
-//	at D      handler slow for=D takes=D..D p=P schedule=NAME queue=NAME
-//	at D      handler failing applied=yes|no|unknown for=D p=P schedule=NAME queue=NAME
+//	at D      handler slow for=D takes=D..D applied=yes|no|unknown p=P schedule=NAME
+//	          queue=NAME
+//	at D      handler failing error=CLASS applied=yes|no|unknown for=D p=P
+//	          schedule=NAME queue=NAME
 //	at D      handler panicking for=D p=P schedule=NAME queue=NAME
-//	at D      handler hanging for=D p=P schedule=NAME queue=NAME
-//	at D      handler poisoned for=D p=P schedule=NAME queue=NAME
+//	at D      handler hanging applied=yes|no|unknown for=D p=P schedule=NAME queue=NAME
+//	at D      handler poisoned error=CLASS for=D p=P schedule=NAME queue=NAME
 //	at D      handler spawning jobs=N into=NAME tx=yes|no for=D p=P schedule=NAME
 //	          queue=NAME
 //	at D      queue late-ack for=D takes=D..D p=P schedule=NAME queue=NAME
@@ -241,9 +251,12 @@
 // are tried; one that is spawning puts jobs of no schedule into its queue, or into=
 // another one or an outbox, before its ack, or with tx=yes in one transaction with
 // its ack and a look at its schedule. Each of those jobs takes a second. The faults
-// of handlers are those of deliveries, too: without schedule= of all of them, and
-// with the outbox as queue= of its alone. With applied=yes a delivery that fails has
-// come through, and the answer to it was lost.
+// of handlers are those of deliveries, too: without schedule= of all of them, with it of
+// those of its results, and with the outbox as queue= of its alone. With applied=yes a
+// delivery that fails or takes too long has come through, and the answer to it was lost.
+// A CLASS is what the error says of another try: transient, permanent, timeout or
+// retry-after:D. One that says nothing is plain; for the delivery of a result that is as
+// good as permanent, for all others as transient.
 //
 // An ack stands for a retry, too. A late one is sent so much later, while the
 // worker goes on; a duplicate is sent a second time, so much later; a lost one is
@@ -388,6 +401,9 @@
 //	duplicate-ack-refused     a second ack was refused, and nothing changed
 //	heartbeat-refused         a heartbeat was refused because its claim was lost
 //	handler-panicked          a handler panicked
+//	run-failed                a handler returned an error
+//	run-timed-out             a run did not end by its deadline
+//	run-cancelled             a run was cut short by the stop of its worker
 //	dead-letter               a job died
 //	job-expired               a job died because it had expired
 //	last-claim-lapsed         a job died because the claim of its last attempt lapsed
@@ -407,6 +423,12 @@
 //	enqueue-refused           a queue had no room for jobs of no schedule
 //	entry-rolled-back         an entry of an outbox was not written, since its transaction was refused or rolled back
 //	delivered-again           an entry of an outbox came through a second time, since it was not settled the first time
+//	result-delivered          the result of a job was delivered
+//	result-retried            the delivery of a result failed, and was tried again
+//	result-permanent          the delivery of a result failed for good
+//	result-exhausted          the last try to deliver a result failed
+//	result-timed-out          a try to deliver a result did not end within 30 s
+//	result-refused            a run failed since the outbox had no room for its result
 //	delivery-panicked         a delivery panicked, and its outbox settled the entry as failed
 //	late-delivery-refused     an outbox's call could not settle the entry that it had delivered, since the claim was lost
 //	clock-back-over-boundary  the clock stepped back over a fired boundary

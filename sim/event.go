@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/tickonce/tickonce"
+)
 
 // Watch runs a scenario as [Run] does, and tells everything that happens in it
 // that explains what became of the boundaries. The result is the same as that of
@@ -32,18 +36,20 @@ type Event struct {
 	Last     time.Time     // of skips: the last boundary
 	Count    int64         // of skips, rows, fires
 	Late     time.Duration // in true time, since the store's clock first reached the boundary
-	Again    bool          // it had fired before, and a restart or a repair of the clock had taken that back
+	Again    bool          // it had fired before, and a restart or a repair of the clock had taken that back; of a handler: what it delivers had come through before
 
-	Job     int64
-	Attempt int
-	Origin  int64  // of a delivery: the job that it tells of, whose Schedule and Boundary it has; its Queue is the outbox's name
-	Error   string // of an attempt that failed, what a recording has of it
-	Term    int64
-	Until   time.Time     // by the store's clock
-	By      time.Duration // by how much a clock is ahead of true time; how long a call is on its way
-	Drift   int64         // of a clock, in parts per million
-	Op      string        // of the store, a word of the key op=
-	Reason  string
+	Job       int64
+	Attempt   int                // of a delivery: the try
+	Origin    int64              // of a delivery: the job that it tells of, whose Schedule and Boundary it has; its Queue is the outbox's name
+	Execution tickonce.Execution // how a run ended; 0 where none has, and of the jobs of outboxes
+	Delivery  tickonce.Delivery  // what became of a try to deliver an entry of an outbox (X1)
+	Error     string             // of an attempt that failed: its text
+	Term      int64
+	Until     time.Time     // by the store's clock
+	By        time.Duration // by how much a clock is ahead of true time; how long a call is on its way
+	Drift     int64         // of a clock, in parts per million
+	Op        string        // of the store, a word of the key op=
+	Reason    string
 
 	Digest Digest // of everything up to here
 }
@@ -168,11 +174,13 @@ const (
 	EventTriggered
 
 	// EventClaimed: a job was handed out. Process, Worker, Schedule, Queue, Boundary,
-	// Job, Attempt, Until.
+	// Job, Origin, Attempt, Until.
 	EventClaimed
 
 	// EventHandlerEnded: a handler ended. Process, Worker, Schedule, Queue, Boundary,
-	// Job, Attempt; Reason: ok, fail, panic; Fault: that it met, if it met one.
+	// Job, Origin, Attempt; Reason: ok, fail, panic; Fault: that it met, if it met one;
+	// Delivery and Again of one whose delivery came through, which one that fails may
+	// have, too.
 	EventHandlerEnded
 
 	// EventHandlerCut: a handler was cut off with its process, or gave up since that
@@ -180,15 +188,15 @@ const (
 	// Reason: stop, timeout, claim-lost.
 	EventHandlerCut
 
-	// EventJobDone: a job is done. Schedule, Queue, Boundary, Job, Attempt.
+	// EventJobDone: a job is done. Schedule, Queue, Boundary, Job, Origin, Attempt,
+	// Execution or Delivery.
 	EventJobDone
 
-	// EventJobRetried: a job is tried again. Schedule, Queue, Boundary, Job, Attempt,
-	// Until, Error.
+	// EventJobRetried: a job is tried again. Fields as of EventJobDone; Until, Error.
 	EventJobRetried
 
-	// EventJobDied: a job died. Schedule, Queue, Boundary, Job, Attempt, Error; Reason:
-	// failed, lapsed, expired.
+	// EventJobDied: a job died. Fields as of EventJobDone; Error; Reason: failed,
+	// lapsed, expired.
 	EventJobDied
 
 	// EventClaimLost: a late ack, retry or heartbeat was refused, and changed nothing.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tickonce/tickonce"
 )
 
 // String is the event in one line: its ID, when it happened, its kind, those of
@@ -51,6 +53,12 @@ func (e *Event) String() string {
 	number("job", e.Job)
 	number("attempt", int64(e.Attempt))
 	number("origin", e.Origin)
+	if e.Execution != 0 {
+		field("execution", e.Execution.String())
+	}
+	if e.Delivery != tickonce.DeliveryNone {
+		field("delivery", e.Delivery.String())
+	}
 	field("error", e.Error)
 	number("term", e.Term)
 	instant("until", e.Until)

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,7 +67,7 @@ func (n *node) enqueue(spawns []spawn, payload []byte) (err error) {
 // as it succeeds, and whether together with its ack, as what its schedule has it
 // put into an outbox always is.
 func (w *world) spawns(queue *trueQueue, job *tickonce.Job) (list []spawn, tx bool) {
-	if job.Schedule == "" {
+	if job.Schedule == "" || queue.outbox != nil {
 		return nil, false
 	}
 	if outbox := w.truth.named[job.Schedule].scenario.Outbox; outbox != "" {
@@ -107,11 +108,16 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 			runAt: done.Now.Add(in.DelayMS), expires: store.None,
 		}
 		told, heard := EventEnqueued, tickonce.EventEnqueued
+		cause := t.w.causeOfCall()
 		if from := in.From; from != nil {
 			job.schedule, job.incarnation, job.boundary = t.named[from.Schedule], from.ScheduleID, from.FireAt
 			job.origin, job.timeoutMS, job.alone = from.Origin, from.TimeoutMS, from.Alone
-			job.once = job.schedule.row.RunOnce
-			told, heard = EventTriggered, tickonce.EventTriggered
+			if job.origin != 0 {
+				cause = t.ends[slices.IndexFunc(b.Settles, func(s store.Settle) bool { return s.Job == job.origin })]
+			} else {
+				job.once = job.schedule.row.RunOnce
+				told, heard = EventTriggered, tickonce.EventTriggered
+			}
 		}
 		if in.RunAt != store.None {
 			job.runAt = max(in.RunAt, done.Now)
@@ -121,7 +127,7 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 		}
 		t.add(out.Job, job)
 		t.memory += jobMemory(job.payload)
-		t.w.tellOfJob(out.Job, t.jobs[out.Job], Event{Kind: told, Cause: t.w.causeOfCall()})
+		t.w.tellOfJob(out.Job, t.jobs[out.Job], Event{Kind: told, Cause: cause})
 		t.w.digest.Int(tagFire, int64(out.Job))
 		t.w.owes(heard, done.Now, int64(out.Job), 1)
 		t.count(t.jobs[out.Job], +1)

@@ -58,6 +58,8 @@ const (
 	runsAlone
 	rightWhy
 	oneDelivery
+	withItsAck
+	rightTries
 	keepsClaims
 	timesOut
 	stops
@@ -116,6 +118,8 @@ var rules = [invariants]struct{ name, about string }{
 	runsAlone:    {"X9 alone", "no two jobs are claimed at once of a schedule whose runs may not overlap"},
 	rightWhy:     {"X12 why", "the engine can tell what became of any boundary, or from when on it knows"},
 	oneDelivery:  {"O1 one delivery", "an outbox's call delivers one entry, settles it once, extends no claim by itself, and answers what became of it"},
+	withItsAck:   {"X2 with its ack", "what a run delivers is written together with its ack, once and as it was staged, and that of a run that failed never is"},
+	rightTries:   {"X7 right tries", "a result is delivered in three tries, 1 s and 2 s after the one before or as asked for, and of one that fails for good there is no other"},
 	keepsClaims:  {"W4 keeps claims", "a worker renews the claim of each of its runs before half of it is over, or ends the run"},
 	timesOut:     {"X5 times out", "a run that has ended is settled at once, and one that times out as a failure at its deadline"},
 	stops:        {"W6 stops", "a worker that stops claims nothing more, and ends in time"},

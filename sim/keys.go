@@ -57,6 +57,7 @@ var queueKeys = []key[Queue]{
 
 var outboxKeys = []key[Outbox]{
 	{"workers", func(o *Outbox) value { return numberValue[int]{n: &o.Workers, most: MaxWorkers, always: true} }},
+	{"concurrency", func(o *Outbox) value { return numberValue[int]{n: &o.Concurrency, least: 1, most: MaxWorkers} }},
 	{"deliver", func(o *Outbox) value { return handlerValue{&o.Deliver} }},
 	{"heartbeat", func(o *Outbox) value { return durationValue{d: &o.Heartbeat} }},
 	{"attempts", func(o *Outbox) value { return numberValue[int]{n: &o.MaxAttempts, least: 1, most: math.MaxInt32} }},
@@ -83,6 +84,7 @@ var scheduleKeys = append([]key[Schedule]{
 	{"anchor", func(s *Schedule) value { return instantValue{&s.Anchor} }},
 	{"handler", func(s *Schedule) value { return handlerValue{&s.Handler} }},
 	{"heartbeat", func(s *Schedule) value { return durationValue{d: &s.Heartbeat} }},
+	{"deliver", func(s *Schedule) value { return nameValue{"an outbox name", &s.Deliver} }},
 	{"outbox", func(s *Schedule) value { return nameValue{"an outbox name", &s.Outbox} }},
 	{"priority", func(s *Schedule) value {
 		return numberValue[int16]{n: &s.Priority, least: math.MinInt16, most: math.MaxInt16}
@@ -134,6 +136,7 @@ var faultKeys = append([]key[Fault]{
 	{"applied", func(f *Fault) value {
 		return wordValue[Applied]{&f.Applied, []string{AppliedNo: "no", AppliedYes: "yes", AppliedUnknown: "unknown"}}
 	}},
+	{"error", func(f *Fault) value { return classValue{&f.Error} }},
 	{"torn", func(f *Fault) value { return yesValue{&f.Torn} }},
 	{"late", func(f *Fault) value {
 		return wordValue[Late]{&f.Late, []string{LateEither: "either", LateRequest: "request", LateReply: "reply"}}
@@ -202,11 +205,11 @@ var faultRules = [...]struct {
 	FaultStaleRead:     {"store stale-read", []string{forKey}, []string{"p", "runner"}},
 	FaultRepeatedRow:   {"store repeated-row", []string{forKey}, []string{"p", "runner"}},
 	FaultLostRow:       {"store lost-row", []string{"schedule"}, []string{pointKey, forKey}},
-	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},
-	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"applied", "p", "schedule", "queue"}},
+	FaultHandlerSlow:   {"handler slow", []string{forKey}, []string{"takes", "applied", "p", "schedule", "queue"}},
+	FaultHandlerFails:  {"handler failing", []string{forKey}, []string{"error", "applied", "p", "schedule", "queue"}},
 	FaultHandlerPanics: {"handler panicking", []string{forKey}, []string{"p", "schedule", "queue"}},
-	FaultHandlerHangs:  {"handler hanging", []string{forKey}, []string{"p", "schedule", "queue"}},
-	FaultPoison:        {"handler poisoned", []string{forKey}, []string{"p", "schedule", "queue"}},
+	FaultHandlerHangs:  {"handler hanging", []string{forKey}, []string{"applied", "p", "schedule", "queue"}},
+	FaultPoison:        {"handler poisoned", []string{forKey}, []string{"error", "p", "schedule", "queue"}},
 	FaultHandlerSpawns: {"handler spawning", []string{forKey}, []string{"tx", "jobs", "into", "p", "schedule", "queue"}},
 	FaultLateAck:       {"queue late-ack", []string{"takes", forKey}, []string{"p", "schedule", "queue"}},
 	FaultDuplicateAck:  {"queue duplicate-ack", []string{forKey}, []string{"takes", "p", "schedule", "queue"}},

@@ -96,7 +96,7 @@ func TestC19WhatIsUnknownIsAMistake(t *testing.T) {
 	faults := "one of " + strings.Join(faultWords, ", ")
 	const (
 		directives = "one of engine, start, run, queue, outbox, schedule, at, during, swarm, expect"
-		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, outbox=, priority=, expires=, visibility=, attempts=, backoff=, payload=, overlap=, hours=, run-once=, breaker=, timeout="
+		keys       = "one of every=, queue=, catch-up=, anchor=, handler=, heartbeat=, deliver=, outbox=, priority=, expires=, visibility=, attempts=, backoff=, payload=, overlap=, hours=, run-once=, breaker=, timeout="
 		expects    = "one of no-double-fire, NAME.fires=N, NAME.skipped=N, NAME.quarantined=N, verdict=WORD, sometimes:MARK, sometimes:all,-MARK"
 	)
 	for line, want := range map[string]string{

@@ -112,15 +112,17 @@ type Queue struct {
 }
 
 // Outbox is an outbox of the engine, and how its deliveries go. Its name is not that
-// of a queue. Entries are put there by [Schedule.Outbox], [FaultHandlerSpawns],
-// [FaultOverload] and [Call.EnqueueOutbox]. Workers of its own deliver them, by
-// [tickonce.Outbox.RunOnce]: whatever becomes of the entry is settled there.
+// of a queue. Results of jobs come there by [Schedule.Deliver] and [Call.Deliver],
+// other entries by [Schedule.Outbox], [FaultHandlerSpawns], [FaultOverload] and
+// [Call.EnqueueOutbox]. Its workers are the engine's own, [tickonce.Outbox.NewWorker],
+// or with a Heartbeat programs that call [tickonce.Outbox.RunOnce].
 type Outbox struct {
 	Name        string
 	Workers     int           // in each process; 0: nobody delivers
+	Concurrency int           // how many entries each has in hand at most; 0: 1
 	Deliver     Handler       // what happens when an entry is delivered
 	Heartbeat   time.Duration // how often a delivery extends its claim of 60 s; 0: never (O4)
-	MaxAttempts int           // of each entry; 0: the engine's own, 5
+	MaxAttempts int           // of each entry that is no result of a job; 0: the engine's own, 5
 }
 
 // Schedule is a schedule and what its handler does. A zero option has the
@@ -144,7 +146,8 @@ type Schedule struct {
 
 	Policies
 
-	Outbox string // where a handler that succeeds puts an entry, in one transaction with its ack, as with Tx of [FaultHandlerSpawns]; "": nowhere
+	Deliver string // the outbox to which its handler delivers the result, before it returns, with [tickonce.Job.Deliver]; "": to none
+	Outbox  string // where a handler that succeeds puts an entry, in one transaction with its ack, as with Tx of [FaultHandlerSpawns]; "": nowhere
 }
 
 // Policies say what else decides whether a schedule fires, and for how long its jobs
@@ -227,7 +230,8 @@ type Fault struct {
 	By       time.Duration // of FaultClockJump and FaultClockStrobe
 	Drift    int64         // of FaultClockDrift: parts per million
 	Chance   PPM           // 0: always
-	Applied  Applied       // of FaultStoreErrors; of FaultHandlerFails: whether a delivery came through all the same, 0: no
+	Applied  Applied       // of FaultStoreErrors; of FaultHandlerFails, FaultHandlerSlow and FaultHandlerHangs: whether a delivery that fails or takes too long came through all the same, 0: no
+	Error    Class         // of FaultHandlerFails and FaultPoison: what the error says of another try
 	Late     Late          // of FaultStoreSlow
 	Torn     bool          // of FaultJournalErrors
 	Tx       bool          // of FaultHandlerSpawns: in one transaction with the ack
@@ -388,6 +392,26 @@ const (
 	// FaultTamper: the row of a schedule is spoilt behind the engine's back; with
 	// For it is mended afterwards.
 	FaultTamper
+)
+
+// Class is what the error of a handler says of another attempt. Of an error without
+// a class an attempt follows after the curve, but none of the delivery of a job's
+// result (X6).
+type Class struct {
+	Kind  ClassKind
+	After time.Duration // of ClassRetryAfter
+}
+
+// ClassKind is the kind of a class.
+type ClassKind uint8
+
+// The kinds.
+const (
+	ClassPlain      ClassKind = iota // nothing
+	ClassTransient                   // as [tickonce.Transient]: one may do
+	ClassPermanent                   // as [tickonce.Permanent]: it would be in vain
+	ClassTimeout                     // the error is a timeout, with no mark
+	ClassRetryAfter                  // as [tickonce.RetryAfter]: not before so much later
 )
 
 // Profile is how a host throttles a process.

@@ -56,8 +56,10 @@ func (k *shrinker) leaveOutOutboxes() {
 	k.leaveOut(func() int { return len(k.best.Scenario.Outboxes) }, func(s *Scenario, from, to int) {
 		for _, o := range s.Outboxes[from:to] {
 			for i := range s.Schedules {
-				if s.Schedules[i].Outbox == o.Name {
-					s.Schedules[i].Outbox = ""
+				for _, named := range []*string{&s.Schedules[i].Deliver, &s.Schedules[i].Outbox} {
+					if *named == o.Name {
+						*named = ""
+					}
 				}
 			}
 			s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Queue == o.Name || f.Into == o.Name })

@@ -123,6 +123,14 @@ func (v hoursValue) simpler() []func() {
 
 func (v breakerValue) simpler() []func() { return set(v.n) }
 
+func (v classValue) simpler() []func() {
+	var list []Class
+	for _, d := range simplerDurations(v.c.After) {
+		list = append(list, Class{v.c.Kind, d})
+	}
+	return set(v.c, list...)
+}
+
 func (v nameValue) simpler() []func() { return set(v.s) }
 
 func (v bytesValue) simpler() []func() { return set(v.b) }

@@ -212,6 +212,20 @@ func (c *Call) EnqueueOutbox(outbox string, payload []byte, o tickonce.OutboxOpt
 	return id, err
 }
 
+// Deliver delivers a result of the job to an outbox of the scenario: it is written with
+// the ack of the job, if the handler succeeds. It is [tickonce.Job.Deliver], and has its
+// errors.
+func (c *Call) Deliver(outbox string, payload []byte) error {
+	q := c.of.worker.node.w.truth.place(outbox)
+	if q == nil || q.outbox == nil || q.byHand {
+		panic(fmt.Sprintf("sim: a result for %q, want an outbox of the scenario without a heartbeat", outbox))
+	}
+	if !c.running {
+		panic("sim: a Call is used outside of its handler")
+	}
+	return c.of.deliver(q, payload)
+}
+
 // ask has the worker make a call to the store, in a step of its own.
 func (c *Call) ask(call func()) {
 	c.asks = call

@@ -43,8 +43,10 @@ func (n *node) hears(e tickonce.Event) {
 		if n.working != nil && n.working.outage && n.handling == nil { // it could not be renewed in time, as no call answered
 			return
 		}
-	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied, tickonce.EventEnqueued,
-		tickonce.EventTriggered, tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
+	case tickonce.EventEnqueued, tickonce.EventTriggered:
+	case tickonce.EventDone, tickonce.EventRetried, tickonce.EventDied,
+		tickonce.EventDelivered, tickonce.EventDeliveryRetried, tickonce.EventDeliveryFailed:
+		what = endSum(e.Job, e.Execution, e.Delivery, e.Origin)
 	case tickonce.EventScheduled, tickonce.EventUnscheduled, tickonce.EventPaused, tickonce.EventResumed,
 		tickonce.EventQuarantined, tickonce.EventRearmed:
 		what = w.truth.named[e.Schedule].index

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/internal/faultstore"
 	"github.com/tickonce/tickonce/store"
 )
@@ -99,16 +100,20 @@ func (w *world) tellOfJob(id store.JobID, j *trueJob, e Event) {
 		e.Cause = j.cause
 	}
 	e.Schedule, e.Queue, e.Boundary = j.schedule.scenario.Name, j.queue.name, timeOf(j.boundary)
-	e.Job, e.Attempt, e.Fault = int64(id), int(j.attempts), j.fault
+	e.Job, e.Origin, e.Attempt, e.Fault = int64(id), int64(j.origin), int(j.attempts), j.fault
 	j.cause = w.tell(e)
 }
 
 // tell tells of an event of the attempt.
 func (a *attempt) tell(kind EventKind, reason string) {
 	if w, job := a.worker.node.w, a.job; w.watched() {
+		delivery := tickonce.DeliveryNone
+		if a.through {
+			delivery = tickonce.Delivered
+		}
 		a.cause = w.tell(Event{
-			Kind: kind, Cause: a.cause, Process: a.worker.node.number(), Worker: a.worker.name, Schedule: job.Schedule,
-			Queue: a.worker.queue.name, Boundary: job.Boundary, Job: int64(job.ID), Attempt: job.Attempt, Reason: reason,
+			Kind: kind, Delivery: delivery, Again: a.repeats, Cause: a.cause, Process: a.worker.node.number(), Worker: a.worker.name, Schedule: job.Schedule,
+			Queue: a.worker.queue.name, Boundary: job.Boundary, Job: int64(job.ID), Origin: int64(job.Origin), Attempt: job.Attempt, Reason: reason,
 			Fault: a.fault,
 		})
 		if j := w.truth.jobs[store.JobID(job.ID)]; j != nil && int(j.attempts) == job.Attempt {
@@ -192,6 +197,7 @@ func (w *world) tellOfRefusal(id store.JobID, attempt int32) {
 	e := Event{Kind: EventClaimLost, Job: int64(id), Attempt: int(attempt), Process: w.acting.number(), Fault: w.answers}
 	if j := w.truth.jobs[id]; j != nil {
 		e.Fault = cmp.Or(e.Fault, j.fault)
+		e.Origin = int64(j.origin)
 		e.Cause, e.Schedule, e.Queue, e.Boundary = j.cause, j.schedule.scenario.Name, j.queue.name, timeOf(j.boundary)
 	}
 	if a := w.acting.attemptAt(id, attempt); a != nil {

@@ -97,6 +97,7 @@ func (t *truth) transacted(b *store.Batch) {
 
 // inserts reports whether those are the jobs and entries of the transaction.
 func (tx *transaction) inserts(list []store.Insert) bool {
+	list = slices.DeleteFunc(slices.Clone(list), isResult)
 	for _, p := range tx.spawns {
 		want := store.Insert{Queue: p.into.row.Name, Stamps: plainStamps, RunAt: store.None}
 		if o := p.into.outbox; o != nil {

@@ -41,6 +41,7 @@ type truth struct {
 	spare   []*trueJob               // to use again
 	lastJob store.JobID
 	memory  int64        // bytes of all jobs, about
+	ends    []int64      // the events of the jobs that the commit under way has ended
 	trips   []store.Trip // of the claim under way: the breakers that it says its burials opened
 
 	compareAt int64 // in events: when a refused call is next compared by the whole state
@@ -90,7 +91,8 @@ func newTruth(w *world) *truth {
 	}
 	for i := range w.scenario.Outboxes {
 		o := &w.scenario.Outboxes[i]
-		t.queue(core.OutboxPrefix+o.Name, o).perProcess = o.Workers
+		q := t.queue(core.OutboxPrefix+o.Name, o)
+		q.perProcess, q.concurrency = o.Workers, o.Concurrency
 	}
 	for _, q := range w.scenario.Queues {
 		if known := t.byQueue[q.Name]; known != nil {
@@ -98,7 +100,12 @@ func newTruth(w *world) *truth {
 		}
 	}
 	for _, q := range t.queues {
-		q.concurrency, q.byHand = max(q.concurrency, 1), q.outbox != nil || w.scenario.worksByHand(q.name)
+		q.concurrency = max(q.concurrency, 1)
+		if q.outbox != nil {
+			q.byHand = q.outbox.Heartbeat > 0
+		} else {
+			q.byHand = w.scenario.worksByHand(q.name)
+		}
 	}
 	slices.SortFunc(t.queues, func(a, b *trueQueue) int { return strings.Compare(a.name, b.name) })
 	return t

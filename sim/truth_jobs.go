@@ -76,10 +76,11 @@ type trueJob struct {
 	expires  store.Instant
 
 	incarnation store.ScheduleID // of its schedule
-	origin      store.JobID      // of a delivery
+	origin      store.JobID      // of the delivery of a result: the job whose it is
 	timeoutMS   int64
-	alone       bool // not handed out while another of its schedule is claimed (X9)
-	once        bool // the only one of its incarnation (X8)
+	results     []result // that this attempt has staged
+	alone       bool     // not handed out while another of its schedule is claimed (X9)
+	once        bool     // the only one of its incarnation (X8)
 
 	claimed   bool
 	attempts  int32
@@ -347,7 +348,7 @@ func (t *truth) claimed(q *trueQueue, row *store.Job, now store.Instant) {
 		q.claimable.claim(j)
 	}
 	t.count(j, -1)
-	j.claimed, j.attempts, j.deadline = true, row.Attempts, row.Deadline
+	j.claimed, j.attempts, j.deadline, j.results = true, row.Attempts, row.Deadline, nil
 	t.count(j, +1)
 	q.row.Claims++
 	t.w.tellOfClaim(row.ID, j)
@@ -362,7 +363,7 @@ func (t *truth) checkJob(job *tickonce.Job, q *trueQueue) {
 	}
 	t.w.checked[aJobReceived]++
 	if j.queue != q || job.Queue != q.row.Name || job.Schedule != j.schedule.scenario.Name || job.Boundary != timeOf(j.boundary) ||
-		!bytes.Equal(job.Payload, j.payload) || job.MaxAttempts != int(j.stamps.MaxAttempts) || job.Attempt > int(j.attempts) ||
+		job.Origin != j.origin || !bytes.Equal(job.Payload, j.payload) || job.MaxAttempts != int(j.stamps.MaxAttempts) || job.Attempt > int(j.attempts) ||
 		job.Attempt == int(j.attempts) && j.claimed && (job.Deadline.After(timeOf(j.deadline)) || job.LastError != j.lastError) {
 		t.w.fail(rightJob, job.Schedule, fmt.Sprintf("%s reached its handler as one of %q and queue %q, boundary %s, attempt %d of %d until %s, with %d bytes, after %q",
 			jobOf(j.boundary), job.Schedule, job.Queue, job.Boundary, job.Attempt, job.MaxAttempts, job.Deadline, len(job.Payload), job.LastError))
@@ -404,7 +405,11 @@ func (t *truth) bury(q *trueQueue, now store.Instant) int {
 		if died.cause != expired {
 			trip = t.tripOf(t.jobs[d.id])
 		}
-		t.die(d.id, died, trip)
+		told := Event{}
+		if t.jobs[d.id].claimed && t.jobs[d.id].queue.outbox == nil {
+			told.Execution = store.Lost
+		}
+		t.die(d.id, died, trip, told)
 	}
 	return len(due)
 }
@@ -415,12 +420,13 @@ func (q *trueQueue) die(id store.JobID, died deadJob) {
 	q.deaths[died.cause]++
 }
 
-func (t *truth) die(id store.JobID, died deadJob, tripped uint8) {
+func (t *truth) die(id store.JobID, died deadJob, tripped uint8, told Event) {
 	j, cause := t.jobs[id], died.cause
 	t.w.coverage.sometimes(deadLetter, true)
 	t.w.coverage.sometimes(jobExpired, cause == expired)
 	t.w.coverage.sometimes(lastClaimLapsed, cause == lapsed)
-	t.w.tellOfJob(id, j, Event{Kind: EventJobDied, Reason: deathWords[cause]})
+	told.Kind, told.Reason, told.Error = EventJobDied, deathWords[cause], died.lastError
+	t.w.tellOfJob(id, j, told)
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	t.count(j, -1)
 	j.queue.row.Dead++
@@ -440,32 +446,19 @@ func (t *truth) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 		return now, err
 	}
 	for i := range settles {
-		t.w.owes(t.toldOf(&settles[i], out[i]), now, int64(settles[i].Job), 1)
 		t.w.acting.settles(out[i])
 		t.settled(&settles[i], out[i], now)
 	}
 	return now, nil
 }
 
-// toldOf is the kind of the event of a settlement.
-func (t *truth) toldOf(s *store.Settle, done bool) tickonce.EventKind {
-	kinds := [...]tickonce.EventKind{store.Pending: tickonce.EventRetried, store.Done: tickonce.EventDone, store.Dead: tickonce.EventDied}
-	if j := t.jobs[s.Job]; !done {
-		return tickonce.EventClaimLost
-	} else if j != nil && j.queue.outbox != nil {
-		kinds = [...]tickonce.EventKind{
-			store.Pending: tickonce.EventDeliveryRetried, store.Done: tickonce.EventDelivered, store.Dead: tickonce.EventDeliveryFailed,
-		}
-	}
-	return kinds[s.To]
-}
-
 func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.checked[aSettlement]++
 	j := t.jobs[s.Job]
 	a := t.w.acting.attemptAt(s.Job, s.Attempt)
-	if a != nil && a.run != nil && t.w.acting.handling == nil && !a.acked && a.err == nil {
-		t.w.coverage.sometimes(ackRefused, !done)
+	t.w.owesEnd(a, j, s, done, now)
+	if a != nil && a.run != nil && t.w.acting.handling == nil {
+		a.isSettled(done)
 	}
 	if held := j != nil && j.held(s.Attempt, now); held != done {
 		t.w.fail(staleToken, "", fmt.Sprintf("a settlement of attempt %d was done: %s, its claim holds: %s", s.Attempt, yesNo(done), yesNo(held)))
@@ -480,26 +473,32 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 	t.w.digest.Int(tagSettle, int64(j.boundary))
 	t.w.digest.Int(tagSettle, int64(s.To))
 	t.checkEnding(a, j, s)
-	q := j.queue
+	q, told := j.queue, t.outcomeOf(a, j, s)
+	t.w.reaches(j, s, &told)
 	switch s.To {
 	case store.Done:
+		if len(j.results) > 0 {
+			t.w.fail(withItsAck, j.schedule.scenario.Name, jobOf(j.boundary)+" was acked without what its handler had delivered")
+		}
 		t.w.coverage.sometimes(deadLetter, false)
-		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobDone})
+		told.Kind = EventJobDone
+		t.w.tellOfJob(s.Job, j, told)
 		t.count(j, -1)
 		q.row.Done++
 		t.memory -= jobMemory(j.payload)
 		t.jobEnded(j, false, s.Tripped)
 		t.drop(s.Job)
 	case store.Dead:
-		t.die(s.Job, deadJob{failed, s.Error}, s.Tripped)
+		t.die(s.Job, deadJob{failed, s.Error}, s.Tripped, told)
 	default:
 		if j.attempts >= j.stamps.MaxAttempts {
 			t.w.fail(attemptsHeld, j.schedule.scenario.Name, jobOf(j.boundary)+" is tried again after its last attempt")
 		}
 		t.count(j, -1)
 		q.claimable.end(j)
-		j.claimed, j.runAt, j.lastError = false, now.Add(s.DelayMS), s.Error
-		t.w.tellOfJob(s.Job, j, Event{Kind: EventJobRetried, Until: timeOf(j.runAt)})
+		j.claimed, j.runAt, j.lastError, j.results = false, now.Add(s.DelayMS), s.Error, nil
+		told.Kind, told.Until, told.Error = EventJobRetried, timeOf(j.runAt), s.Error
+		t.w.tellOfJob(s.Job, j, told)
 		q.claimable.wait(j, now)
 		t.count(j, +1)
 		q.row.Retried++
@@ -511,25 +510,26 @@ func (t *truth) settled(s *store.Settle, done bool, now store.Instant) {
 // checkEnding checks that the job ends as its handler did, or is tried again
 // within the bounds of its curve (QU6).
 func (t *truth) checkEnding(a *attempt, j *trueJob, s *store.Settle) {
-	t.w.checked[anEnding]++
+	if t.w.checked[anEnding]++; j.origin != 0 {
+		t.w.checked[aTry]++
+	}
 	right, by := s.To == store.Done, t.w.acting.worksOn()
 	switch {
-	case t.w.acting.handling != nil || by == nil || by.queue.byHand || by.queue.outbox != nil:
+	case t.w.acting.handling != nil || by == nil || by.queue.byHand:
 	case a != nil:
 		right = a.endsAs(s, j)
 	default:
 		right = t.w.orphaned() || by.givesBack(s, j)
 	}
 	if t.w.intent.ends == fails {
-		if right = s.Error == string(t.w.intent.reason); j.attempts >= j.stamps.MaxAttempts {
-			right = right && s.To == store.Dead
-		} else {
-			most := backoffMS(int64(j.stamps.BaseBackoffMS), j.attempts)
-			right = right && s.To == store.Pending && most/2 <= s.DelayMS && s.DelayMS <= most
-		}
+		right = s.Error == string(t.w.intent.reason) && j.fails(s, t.w.intent.class)
 	}
 	if !right {
-		t.w.fail(rightEnding, j.schedule.scenario.Name, fmt.Sprintf("%s, at attempt %d of %d, was settled as %s after %d ms, with the error %s",
+		broken := rightEnding
+		if j.origin != 0 {
+			broken = rightTries
+		}
+		t.w.fail(broken, j.schedule.scenario.Name, fmt.Sprintf("%s, at attempt %d of %d, was settled as %s after %d ms, with the error %s",
 			jobOf(j.boundary), j.attempts, j.stamps.MaxAttempts, endWords[s.To], s.DelayMS, shown(s.Error)))
 	}
 }

@@ -183,6 +183,9 @@ func (t *truth) count(j *trueJob, by int32) {
 // schedule's had counted when the burial of a job opened it: of several burials of one
 // schedule it is the one that makes that many.
 func (t *truth) tripOf(j *trueJob) uint8 {
+	if !j.counts() {
+		return 0
+	}
 	row := &j.schedule.row
 	for i, trip := range t.trips {
 		if trip.Schedule == j.schedule.scenario.Name && min(int(row.Failures)+1, int(row.Breaker)) == int(trip.Failures) {

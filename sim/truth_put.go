@@ -17,6 +17,7 @@ type intent struct {
 	as     *Schedule    // of a registration
 	ends   ending       // of a settlement
 	reason handlerError // of one that fails
+	class  Class        // and of what class that is
 	tx     *transaction // of a handler
 }
 
@@ -53,9 +54,7 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		if t.changedSince(before) {
 			t.w.fail(failedWrite, "", "a write that was refused changed something")
 		}
-		if why == store.ClaimLost {
-			t.w.owes(tickonce.EventClaimLost, done.Now, int64(b.Settles[done.Refusal.Index].Job), 1)
-		}
+		t.refused(b, &done)
 		return done, nil
 	}
 	t.w.checked[aCommit]++
@@ -63,6 +62,7 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		return done, nil
 	}
 	t.transacted(b)
+	t.checkResults(b)
 	for i := range done.Puts {
 		t.put(&done.Puts[i], b.Puts[i].Skips, done.Now)
 	}
@@ -70,9 +70,11 @@ func (t *truth) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 		t.w.owes(tickonce.EventUnscheduled, done.Now, t.named[g.Name].index, 1)
 		t.remove(g.Name, Event{Kind: EventRemoved})
 	}
+	t.ends = t.ends[:0]
 	for i := range b.Settles {
-		t.w.owes(t.toldOf(&b.Settles[i], true), done.Now, int64(b.Settles[i].Job), 1)
+		j := t.jobs[b.Settles[i].Job]
 		t.settled(&b.Settles[i], true, done.Now)
+		t.ends = append(t.ends, j.cause)
 	}
 	t.inserted(b, &done)
 	if t.w.acting == t.w.operator {

@@ -508,6 +508,47 @@ func (v breakerValue) text() string {
 
 func (v breakerValue) choices() []string { return []string{breakerOff} }
 
+// classValue is what an error says of another attempt.
+type classValue struct{ c *Class }
+
+var classWords = []string{
+	ClassPlain: "plain", ClassTransient: "transient", ClassPermanent: "permanent", ClassTimeout: "timeout", ClassRetryAfter: "retry-after",
+}
+
+const classForm = "plain, transient, permanent, timeout or retry-after:10s"
+
+func (v classValue) parse(text string) *refusal {
+	kind, after, has := strings.Cut(text, ":")
+	*v.c = Class{}
+	if r := (wordValue[ClassKind]{&v.c.Kind, classWords}).parse(kind); r != nil {
+		r.allowed = classForm
+		return r
+	}
+	if has != (v.c.Kind == ClassRetryAfter) {
+		return refuse(text, classForm)
+	}
+	if !has {
+		return nil
+	}
+	r := durationValue{d: &v.c.After}.parse(after)
+	if r != nil {
+		r.at += len(kind) + len(":")
+	}
+	return r
+}
+
+func (v classValue) text() string {
+	word := wordValue[ClassKind]{&v.c.Kind, classWords}.text()
+	if v.c.Kind == ClassRetryAfter {
+		word += ":" + formatDuration(v.c.After)
+	}
+	return word
+}
+
+func (v classValue) choices() []string {
+	return append(slices.Clone(classWords[:ClassRetryAfter]), classWords[ClassRetryAfter]+":")
+}
+
 // everyValue is a spec without the words before its interval.
 type everyValue struct{ spec *string }
 

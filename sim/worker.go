@@ -60,6 +60,8 @@ type hired struct {
 	calls     bool  // a step of it is under way
 	quits     error // why it returns after that; nil without a reason
 	acked     bool  // its handler has settled the job, in a transaction
+	settled   bool  // as the worker knows, its end was written, or came too late
+	noRoom    bool  // there was none in an outbox for its results
 }
 
 // stopTime is how long runs go on after a stop, and noticeTime how long they may
@@ -97,9 +99,12 @@ func (w *worker) start() {
 		w.goOn(claims, world.now)
 		return
 	}
-	engine, err := w.node.engine.NewWorker(q.row.Name, tickonce.WorkerConfig{
-		Name: w.name, Concurrency: q.concurrency, Timeout: q.timeout, Poll: time.Duration(w.attends()) * time.Millisecond, StopTimeout: stopTime,
-	})
+	c := tickonce.WorkerConfig{Name: w.name, Concurrency: q.concurrency, Timeout: q.timeout, Poll: time.Duration(w.attends()) * time.Millisecond, StopTimeout: stopTime}
+	employ := func() (*tickonce.Worker, error) { return w.node.engine.NewWorker(q.row.Name, c) }
+	if q.outbox != nil {
+		employ = func() (*tickonce.Worker, error) { return w.node.engine.Outbox(q.name).NewWorker(c) }
+	}
+	engine, err := employ()
 	if err != nil {
 		panic(fmt.Sprintf("sim: a scenario with an invalid worker passed its check: %v", err))
 	}
@@ -136,7 +141,9 @@ func (w *worker) working() []*attempt {
 }
 
 // flies reports whether the worker's next step is one that others interrupt.
-func (w *worker) flies() bool { return w.state == works && w.has.flies() || w.queue.outbox != nil }
+func (w *worker) flies() bool {
+	return w.state == works && w.has.flies() || w.queue.outbox != nil && w.engine == nil
+}
 
 // flies reports whether the handler's next step is one, as a transaction is.
 func (a *attempt) flies() bool { return a != nil && a.tx }
@@ -156,10 +163,12 @@ func (w *worker) stepEngine() {
 	full := len(w.attempts) == w.queue.concurrency
 	w.roused, w.outage, w.leaves = false, false, w.stopping
 	w.asked = w.clock()
+	w.hearsStop()
 	w.age()
 	w.stepping = true
 	next, report, err := w.engine.Step(w.context)
 	w.stepping = false
+	w.hearsStop()
 	if report.Phase != "" {
 		w.failing = report.Err != nil
 		w.check(report.Err)
@@ -206,17 +215,20 @@ func (w *worker) wakeUp() {
 func (w *worker) begin(run *tickonce.Run) {
 	w.numbers++
 	a := &attempt{worker: w, hired: hired{run: run, number: w.numbers, timeoutAt: store.None, holds: store.None, renewBy: store.None}}
-	timeout := w.queue.timeout.Milliseconds()
-	if j := w.node.w.truth.jobs[store.JobID(run.Job.ID)]; j != nil && j.timeoutMS > 0 && (timeout == 0 || j.timeoutMS < timeout) {
-		timeout = j.timeoutMS
-	}
-	if timeout > 0 {
-		a.timeoutAt = w.asked.Add(timeout)
-	}
 	w.attempts = append(w.attempts, a)
 	a.take(run.Job)
 	if j := w.node.w.truth.jobs[store.JobID(run.Job.ID)]; j != nil {
 		a.renewed(j.stamps.VisibilityMS)
+		bounds := []int64{w.queue.timeout.Milliseconds(), j.timeoutMS}
+		if w.queue.outbox != nil { // nothing renews its claim (O4)
+			a.renewBy = store.None
+			bounds = append(bounds, j.stamps.VisibilityMS)
+		}
+		for _, ms := range bounds {
+			if ms > 0 {
+				a.timeoutAt = min(a.timeoutAt, w.asked.Add(ms))
+			}
+		}
 	}
 	a.begins()
 	a.again(a.endsAt)
@@ -255,12 +267,13 @@ func (a *attempt) goesOn() {
 		return
 	}
 	a.worker.node.w.coverage.sometimes(handlerPanicked, a.ends == panics)
+	a.comesThrough(a.ends == succeeds)
 	a.tell(EventHandlerEnded, a.ends.String())
 	switch a.ends {
 	case succeeds:
 		a.returns(nil)
 	case fails:
-		a.returns(a.reason)
+		a.returns(a.class.of(a.reason))
 	default:
 		a.returns(a.run.Call(func(context.Context, *tickonce.Job) error { panic(string(a.reason)) }))
 	}
@@ -275,9 +288,10 @@ func (a *attempt) giveUp(cause error) {
 	case errStopped:
 		reason = "stop"
 	}
+	a.comesThrough(false)
 	a.tell(EventHandlerCut, reason)
 	a.call.end()
-	a.call = nil
+	a.call, a.ends, a.class = nil, fails, Class{}
 	a.returns(handlerError(textOf(cause)))
 }
 
@@ -326,18 +340,31 @@ func (w *worker) age() {
 	}
 }
 
-// settled notes that the worker has settled whatever had come to an end before
-// its step.
+// settled lets go of the runs whose ends the step has written.
 func (w *worker) settled() {
 	for _, a := range slices.Clone(w.attempts) {
 		switch {
-		case a.loose:
+		case a.loose || !a.settled:
 		case a.told:
 			w.drop(a)
 		default:
-			a.loose = a.overdue
+			a.loose = true
 		}
 	}
+}
+
+// isSettled notes an answer to the settlement of the run, and whether it was
+// written.
+func (a *attempt) isSettled(done bool) {
+	world, late := a.worker.node.w, ackRefused
+	if a.worker.queue.outbox != nil {
+		late = lateDeliveryRefused
+	}
+	a.settled = a.settled || world.acting.reply == faultstore.Pass
+	if !a.acked && a.told && a.err == nil {
+		world.coverage.sometimes(late, !done)
+	}
+	world.coverage.sometimes(deliveryPanicked, done && a.worker.queue.outbox != nil && a.ends == panics)
 }
 
 // hear has the handlers hear that their contexts have ended, and checks that
@@ -417,10 +444,18 @@ func (a *attempt) fail(broken invariant, what string) {
 
 // leaveOff begins the stop of a worker of the engine's.
 func (w *worker) leaveOff() {
-	w.stopping, w.cutAt, w.stopTurns = true, w.clock().Add(stopTime.Milliseconds()), w.node.w.turns
+	w.stopping, w.cutAt = true, store.None
 	w.stop(errStopped)
 	if !w.stepping {
 		w.stepAt(w.node.w.now)
+	}
+}
+
+// hearsStop has the stop begin for the worker, at the first step in which it can
+// hear of it: its host may have it wait.
+func (w *worker) hearsStop() {
+	if w.stopping && w.cutAt == store.None {
+		w.cutAt, w.stopTurns = w.clock().Add(stopTime.Milliseconds()), w.node.w.turns
 	}
 }
 
@@ -445,22 +480,20 @@ func (w *worker) finished(err error) {
 
 // endsAs checks that the job of a run ends as the run did (W5, W6, X5).
 func (a *attempt) endsAs(s *store.Settle, j *trueJob) bool {
-	most := backoffMS(int64(j.stamps.BaseBackoffMS), j.attempts)
-	least := most / 2
-	if a.cut && !a.overdue {
-		most, least = 0, 0
-	}
-	again := j.attempts < j.stamps.MaxAttempts && s.To == store.Pending && least <= s.DelayMS && s.DelayMS <= most ||
-		j.attempts >= j.stamps.MaxAttempts && s.To == store.Dead
+	ended, class := a.outcome()
 	switch {
+	case s.Ended != ended:
+		return false
 	case a.overdue:
-		return again && strings.HasPrefix(s.Error, "timed out after ")
+		return j.fails(s, class) && strings.HasPrefix(s.Error, "timed out after ")
 	case !a.told:
 		return false
+	case a.noRoom:
+		return j.fails(s, class) && strings.Contains(s.Error, "limit")
 	case a.err == nil:
 		return s.To == store.Done
 	default:
-		return again && s.Error == a.err.Error()
+		return j.fails(s, class) && s.Error == a.err.Error()
 	}
 }
 
