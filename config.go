@@ -92,6 +92,15 @@ const (
 	RepairRearm
 )
 
+var clockRepairs = [...]string{"hold", "rearm"}
+
+func (r ClockRepair) String() string {
+	if int(r) < len(clockRepairs) {
+		return clockRepairs[r]
+	}
+	return "unknown"
+}
+
 // Limits bound what is stored. A zero field is its default.
 type Limits struct {
 	Payload     int // bytes of one payload; default 1 MiB, at most 1 GiB

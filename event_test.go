@@ -1,6 +1,7 @@
 package tickonce_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +24,17 @@ func TestEventKindsHaveNames(t *testing.T) {
 	require.Equal(t, "retrying", tickonce.EventRetrying.String())
 	require.Equal(t, "abandoned", tickonce.EventAbandoned.String())
 	require.Equal(t, "unknown", (tickonce.EventDeliveryFailed + 1).String())
+}
+
+func TestPoliciesAndLatenessHaveWords(t *testing.T) {
+	for kind, want := range map[fmt.Stringer]string{
+		tickonce.FiredOnTime: "on_time", tickonce.FiredLate: "late", tickonce.FiredCaughtUp: "caught_up",
+		tickonce.Lateness(3): "unknown",
+		tickonce.RepairHold:  "hold", tickonce.RepairRearm: "rearm", tickonce.ClockRepair(2): "unknown",
+		tickonce.OverlapBufferOne: "buffer_one", tickonce.PausedByRunOnce: "run_once", tickonce.JobPending: "pending",
+	} {
+		require.Equal(t, want, kind.String())
+	}
 }
 
 // Each change is told once, with the fields that its kind promises.

@@ -1,6 +1,7 @@
 package tickonce
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -44,6 +45,15 @@ const (
 	FiredLate                     // later
 	FiredCaughtUp                 // so late that the next boundary had come as well
 )
+
+var latenesses = [...]string{"on_time", "late", "caught_up"}
+
+func (l Lateness) String() string {
+	if int(l) < len(latenesses) {
+		return latenesses[l]
+	}
+	return "unknown"
+}
 
 // Why is what became of a boundary.
 type Why struct {
@@ -390,10 +400,9 @@ func (w *Why) fired() string {
 			text += ": " + strconv.Quote(run.Error)
 		}
 	}
-	states := [...]string{0: "is gone", JobPending: "is pending", JobClaimed: "is claimed", JobDead: "is dead", JobDone: "is done"}
 	switch {
 	case w.Job != 0:
-		return text + "; job " + strconv.FormatInt(int64(w.Job), 10) + " " + states[w.State]
+		return text + "; job " + strconv.FormatInt(int64(w.Job), 10) + " is " + cmp.Or(w.State.String(), "gone")
 	case !w.Since.IsZero():
 		return text + "; how it ended is forgotten: runs are known from " + timeText(w.Since) + " on"
 	default:

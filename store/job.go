@@ -168,15 +168,6 @@ const (
 	Lost                // its claim lapsed
 )
 
-var executions = [...]string{"", "ok", "failed", "timed_out", "panicked", "cancelled", "lost"}
-
-func (x Execution) String() string {
-	if int(x) < len(executions) {
-		return executions[x]
-	}
-	return ""
-}
-
 // Extend renews one claim: its deadline becomes now + ForMS (QU8). Its guard
 // is [Job.Holds].
 type Extend struct {

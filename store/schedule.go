@@ -214,12 +214,3 @@ const (
 	SkipMissed                        // due when its grid ended, or a run-once's that came too late (X8, X12)
 	SkipBefore                        // of the grid, but before the schedule was on it: never due
 )
-
-var skipReasons = [...]string{"", "pause", "hours", "policy", "overlap", "cap", "missed", "before"}
-
-func (r SkipReason) String() string {
-	if int(r) < len(skipReasons) {
-		return skipReasons[r]
-	}
-	return ""
-}
