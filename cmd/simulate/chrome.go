@@ -31,6 +31,7 @@ const (
 	chromeFaults = iota + 1
 	chromeStore
 	chromeSchedules
+	chromeOutboxes
 	chromeProcess
 )
 
@@ -42,7 +43,7 @@ const (
 )
 
 // chrome makes a timeline of the events of a run: faults, leases, absences and
-// jobs as slices, fires and skips as instants, the clocks' offsets and the queues'
+// jobs as slices, fires, skips and ends of deliveries as instants, the clocks' offsets and the queues'
 // depths as counters, and what led to what as flows. Its events are in the order
 // of time.
 type chrome struct {
@@ -54,6 +55,7 @@ type chrome struct {
 	until    map[int]int64         // when the lease of a process lapses
 	flows    int64
 	tracks   map[string]int // of schedules
+	outboxes map[string]int
 	workers  map[string]int // of a process
 	live     map[int64]string
 	depth    map[string]int64
@@ -61,7 +63,7 @@ type chrome struct {
 
 func newChrome(s *sim.Scenario) *chrome {
 	c := &chrome{
-		scenario: s, threads: map[[2]int]string{}, open: map[[2]int]int{}, places: map[int64]chromeEvent{},
+		outboxes: map[string]int{}, scenario: s, threads: map[[2]int]string{}, open: map[[2]int]int{}, places: map[int64]chromeEvent{},
 		until: map[int]int64{}, tracks: map[string]int{}, workers: map[string]int{}, live: map[int64]string{}, depth: map[string]int64{},
 	}
 	c.thread(chromeStore, chromeLead, "operator")
@@ -71,6 +73,10 @@ func newChrome(s *sim.Scenario) *chrome {
 	for i := range s.Schedules {
 		c.tracks[s.Schedules[i].Name] = i + 1
 		c.thread(chromeSchedules, i+1, s.Schedules[i].Name)
+	}
+	for i := range s.Outboxes {
+		c.outboxes[s.Outboxes[i].Name] = i + 1
+		c.thread(chromeOutboxes, i+1, s.Outboxes[i].Name)
 	}
 	for i := range max(s.Engine.Runners, 1) {
 		c.thread(chromeProcess+i, chromeLead, "leads")
@@ -218,11 +224,14 @@ func (c *chrome) tell(e *sim.Event) {
 	case sim.EventTickRefused:
 		c.follows(e, pid, chromeLead)
 		c.add(e, "i", pid, chromeLead, "write refused")
-	case sim.EventFired, sim.EventSkipped, sim.EventHeld, sim.EventPaused, sim.EventResumed, sim.EventRemoved, sim.EventTampered, sim.EventRepaired:
+	case sim.EventFired, sim.EventTriggered, sim.EventSkipped, sim.EventHeld, sim.EventPaused, sim.EventResumed, sim.EventBreakerOpened, sim.EventRemoved,
+		sim.EventTampered, sim.EventRepaired:
 		c.onSchedule(e)
 	case sim.EventViolated:
 		c.add(e, "i", chromeStore, 1, "violated").Scope = "g"
-	case sim.EventClaimed, sim.EventHandlerEnded, sim.EventHandlerCut, sim.EventJobDone, sim.EventJobDied:
+	case sim.EventEnqueued:
+		c.enqueued(e, 1)
+	case sim.EventClaimed, sim.EventHandlerEnded, sim.EventHandlerCut, sim.EventJobDone, sim.EventJobRetried, sim.EventJobDied:
 		c.onJob(e, pid)
 	}
 }
@@ -256,17 +265,28 @@ func (c *chrome) onSchedule(e *sim.Event) {
 	if e.Count > 0 {
 		o.Args["count"] = e.Count
 	}
-	if e.Kind == sim.EventFired {
+	if e.Kind == sim.EventFired || e.Kind == sim.EventTriggered {
 		c.enqueued(e, 1)
 	} else {
 		c.inherit(e)
 	}
 }
 
-// onJob adds what becomes of jobs: a thread is that of a worker.
+// deliveryEnds are the names of what becomes of a try of an outbox.
+var deliveryEnds = map[sim.EventKind]string{
+	sim.EventJobDone: "delivered", sim.EventJobRetried: "delivery failed, tried again", sim.EventJobDied: "delivery given up",
+}
+
+// onJob adds what becomes of jobs: a thread is that of a worker, or of an outbox.
 func (c *chrome) onJob(e *sim.Event, pid int) {
-	if e.Kind == sim.EventJobDone || e.Kind == sim.EventJobDied {
-		c.enqueued(e, -1)
+	box, outbox := c.outboxes[e.Queue]
+	if end, ends := deliveryEnds[e.Kind]; ends {
+		if outbox {
+			c.add(e, "i", chromeOutboxes, box, end).Args["job"] = e.Job
+		}
+		if e.Kind != sim.EventJobRetried {
+			c.enqueued(e, -1)
+		}
 		return
 	}
 	tid, ok := c.workers[e.Worker]
@@ -276,7 +296,11 @@ func (c *chrome) onJob(e *sim.Event, pid int) {
 	}
 	c.thread(pid, tid, e.Worker)
 	if e.Kind == sim.EventClaimed {
-		c.add(e, "X", pid, tid, cmp.Or(e.Schedule, "a job of no schedule")).Args["job"] = e.Job
+		name := cmp.Or(e.Schedule, "a job of no schedule")
+		if outbox {
+			name = "delivery to " + e.Queue
+		}
+		c.add(e, "X", pid, tid, name).Args["job"] = e.Job
 		c.enqueued(e, 1)
 		return
 	}
@@ -310,6 +334,9 @@ func (c *chrome) write(to io.Writer) error {
 	name(chromeFaults, 0, "process", "faults", chromeFaults)
 	name(chromeStore, 0, "process", "store", chromeStore)
 	name(chromeSchedules, 0, "process", "schedules", chromeProcess+sim.MaxRunners)
+	if len(c.outboxes) > 0 {
+		name(chromeOutboxes, 0, "process", "outboxes", chromeProcess+sim.MaxRunners+1)
+	}
 	for i := range max(c.scenario.Engine.Runners, 1) {
 		name(chromeProcess+i, 0, "process", fmt.Sprintf("process %d", i+1), chromeProcess+i)
 	}

@@ -226,3 +226,22 @@ func TestChromeTimelinesEscapeNames(t *testing.T) {
 	require.NotContains(t, text.String(), "</script>")
 	require.True(t, json.Valid([]byte(text.String())))
 }
+
+// An outbox has a thread of its own, on which each of its tries ends as the result
+// counts it.
+func TestAnOutboxHasAThreadOfItsTimeline(t *testing.T) {
+	const path = "../../examples/scenarios/outbox.sim"
+	s, _, err := (&input{}).scenario(path)
+	require.NoError(t, err)
+	r, err := sim.Run(s)
+	require.NoError(t, err)
+	_, events := timelineOf(t, path, s.Engine.Seed)
+	ends := map[string]int64{}
+	for _, e := range events {
+		if e.PID == chromeOutboxes && e.Ph == "i" {
+			ends[e.Name]++
+		}
+	}
+	i := slices.IndexFunc(r.Queues, func(q sim.QueueResult) bool { return q.Outbox })
+	require.Equal(t, map[string]int64{"delivered": r.Queues[i].Done, "delivery failed, tried again": r.Queues[i].Retried}, ends)
+}
