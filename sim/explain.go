@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +19,8 @@ const MaxRunOn = 100_000
 // fewBoundaries is how many it runs on for if the question does not say.
 const fewBoundaries = 3
 
-// Question asks what becomes of one schedule that nobody runs for a while.
+// Question asks what becomes of one schedule that nobody runs for a while. A worker
+// does its jobs as soon as they are there, 64 at once if its policies let them.
 type Question struct {
 	Spec    string
 	From    time.Time     // when it is registered; zero: [DefaultStart]
@@ -27,11 +29,14 @@ type Question struct {
 	Jump    time.Duration // by how much the clock jumps after that
 	CatchUp CatchUp
 	For     time.Duration // how long it is run after that; 0: three boundaries
+	Takes   time.Duration // how long each of its jobs does
+
+	Policies
 }
 
-// Set sets from, anchor, down, jump, policy, which is also called catch-up, or
-// for to what the text says, in the grammar of scenario files; a jump may do
-// without its sign.
+// Set sets from, anchor, down, jump, policy, which is also called catch-up, for,
+// takes, or one of the policies by its key, to what the text says, in the grammar of
+// scenario files; a jump may do without its sign.
 func (q *Question) Set(name, text string) error {
 	var v value
 	switch name {
@@ -50,8 +55,14 @@ func (q *Question) Set(name, text string) error {
 		v = wordValue[CatchUp]{&q.CatchUp, catchUpWords}
 	case "for":
 		v = durationValue{d: &q.For}
+	case "takes":
+		v = durationValue{d: &q.Takes, orZero: true}
 	default:
-		panic("sim: a question has no " + name)
+		i := slices.IndexFunc(policyKeys, func(k key[Policies]) bool { return k.name == name })
+		if i < 0 {
+			panic("sim: a question has no " + name)
+		}
+		v = policyKeys[i].of(&q.Policies)
 	}
 	if r := v.parse(text); r != nil {
 		return fmt.Errorf("found %s, want %s%s", r.found, r.allowed, strings.TrimSuffix("; "+r.hint, "; "))
@@ -79,8 +90,8 @@ type Passage struct {
 	Fate        Fate
 	First, Last time.Time
 	Count       int64
-	MaxLate     time.Duration // of the first, by the clock
-	MinLate     time.Duration // of the last
+	MaxLate     time.Duration // of the first, by the clock: 0 where each was met when it was due
+	MinLate     time.Duration // of the last, an interval less for each one before it
 	Note
 }
 
@@ -120,14 +131,13 @@ func Explain(q Question) (*Explanation, error) {
 		q.From = DefaultStart
 	}
 	x := explainer{question: &q, clock: q.From}
-	engine, err := memengine.New(tickonce.Config{Clock: &x, Seed: 1, Owner: "explain", Observer: x.observe})
+	engine, err := memengine.New(tickonce.Config{Clock: &x, Seed: 1, Owner: "explain", Zones: zone, Observer: x.observe})
 	if err != nil {
 		return nil, err
 	}
 	x.engine = engine
-	schedule, err := engine.Schedule(ctx, "explained", q.Spec, "explained", nil, tickonce.ScheduleOptions{
-		Anchor: q.Anchor, CatchUp: catchUpPolicies[q.CatchUp],
-	})
+	as := Schedule{Anchor: q.Anchor, CatchUp: q.CatchUp, Policies: q.Policies}
+	schedule, err := engine.Schedule(ctx, explained, q.Spec, explained, nil, as.options())
 	if err != nil {
 		return nil, err
 	}
@@ -150,20 +160,29 @@ func Explain(q Question) (*Explanation, error) {
 		x.told.Anchor = q.From
 	}
 	x.told.Tick = q.From.Add(q.Down).Add(q.Jump)
+	x.told.Notes = q.Notes()
 	x.runner = engine.NewRunner()
+	if x.worker, err = engine.NewWorker(explained, tickonce.WorkerConfig{Concurrency: catchUpCap}); err != nil {
+		return nil, err
+	}
 	if err := x.run(); err != nil {
 		return nil, err
 	}
 	return &x.told, nil
 }
 
-// explainer steps one runner from boundary to boundary. It is the engine's
-// clock.
+// explained is the name of the schedule, and of its queue.
+const explained = "explained"
+
+// explainer steps one runner from boundary to boundary, and a worker in between. It
+// is the engine's clock.
 type explainer struct {
 	question *Question
 	clock    time.Time
 	engine   *memengine.Engine
 	runner   *tickonce.Runner
+	worker   *tickonce.Worker
+	runs     []explainedRun // in the order of their ends
 	window   time.Duration // of the policy, resolved
 	told     Explanation
 }
@@ -193,9 +212,53 @@ func (x *explainer) run() error {
 	return nil
 }
 
-// tick steps the runner at an instant until it rests.
+// explainedRun is a run of a job, and when and how it ends.
+type explainedRun struct {
+	*tickonce.Run
+	ends time.Time
+	err  error
+}
+
+// works reports whether what becomes of jobs can make a difference.
+func (x *explainer) works() bool { return x.question.Takes > 0 || x.question.Overlap != OverlapAllow }
+
+// work steps the worker to an instant.
+func (x *explainer) work(until time.Time) error {
+	for next := x.clock; x.works() && !next.After(until); {
+		x.clock = next
+		for len(x.runs) > 0 && !x.runs[0].ends.After(x.clock) {
+			x.worker.Ended(x.runs[0].Run, x.runs[0].err)
+			x.runs = x.runs[1:]
+		}
+		at, report, err := x.worker.Step(ctx)
+		if err != nil {
+			return err
+		}
+		for _, run := range report.Begun {
+			takes, bound, err := x.question.Takes, x.question.Timeout, error(nil)
+			if bound > 0 && takes > bound {
+				takes, err = bound, context.DeadlineExceeded
+			}
+			x.runs = append(x.runs, explainedRun{run, x.clock.Add(takes), err})
+		}
+		next = at
+		if len(x.runs) > 0 && x.runs[0].ends.Before(next) {
+			next = x.runs[0].ends
+		}
+	}
+	x.clock = until
+	return nil
+}
+
+// tick steps the runner at an instant until it rests, after what the worker does
+// before it and before what it does then.
 func (x *explainer) tick(at time.Time) error {
-	x.clock = at
+	if err := x.work(at); err != nil {
+		return err
+	}
+	if x.told.Next.IsZero() { // it was paused meanwhile
+		return nil
+	}
 	for {
 		next, report, err := x.runner.Step(ctx)
 		if err != nil {
@@ -205,7 +268,7 @@ func (x *explainer) tick(at time.Time) error {
 			x.tell(report, &passed)
 		}
 		if next.After(at) {
-			return nil
+			return x.work(at)
 		}
 	}
 }
@@ -217,14 +280,21 @@ func (x *explainer) tell(report *tickonce.Report, passed *tickonce.Passed) {
 		passages = x.extend(passages, x.fired(fire.Boundary))
 	}
 	for _, skip := range passed.Skips {
+		why := whySkipped(skip.Reason, x.question.CatchUp, x.window)
+		if x.question.RunOnce && x.question.CatchUp == CatchUpAll && skip.Reason == store.SkipPolicy.String() {
+			why = Note{"X8", "of what was missed one boundary fires, and the others are dropped"}
+		}
 		passages = append(passages, Passage{
 			Fate: Skipped, First: skip.First, Last: skip.Last, Count: skip.Count,
-			MaxLate: x.clock.Sub(skip.First), MinLate: x.clock.Sub(skip.Last), Note: whySkipped(skip.Reason, x.question.CatchUp, x.window),
+			MaxLate: x.clock.Sub(skip.First), MinLate: x.clock.Sub(skip.Last), Note: why,
 		})
 		x.told.Skipped += skip.Count
 	}
 	x.told.Fired += int64(passed.Fired)
 	x.told.Next = passed.Next
+	if missed := func(s tickonce.Skip) bool { return s.Reason == store.SkipMissed.String() }; x.question.RunOnce && (passed.Fired > 0 || slices.ContainsFunc(passed.Skips, missed)) {
+		x.told.Next = time.Time{}
+	}
 	slices.SortFunc(passages, func(a, b Passage) int { return a.First.Compare(b.First) })
 	for _, p := range passages {
 		x.told.Passages = x.extend(x.told.Passages, p)
@@ -235,7 +305,8 @@ func (x *explainer) tell(report *tickonce.Report, passed *tickonce.Passed) {
 func (x *explainer) extend(passages []Passage, p Passage) []Passage {
 	if last := len(passages) - 1; last >= 0 {
 		l := &passages[last]
-		if l.Fate == p.Fate && l.Note == p.Note && l.Last.Add(x.told.Interval).Equal(p.First) {
+		goesOn := l.MinLate-p.MaxLate == x.told.Interval || l.MaxLate == 0 && p.MaxLate == 0
+		if goesOn && l.Fate == p.Fate && l.Note == p.Note && l.Last.Add(x.told.Interval).Equal(p.First) {
 			l.Last, l.MinLate, l.Count = p.Last, p.MinLate, l.Count+p.Count
 			return passages
 		}
@@ -290,7 +361,11 @@ func whyPolicy(policy CatchUp, window time.Duration) Note {
 }
 
 func (x *explainer) observe(e tickonce.Event) {
-	if e.Kind == tickonce.EventCursorAhead {
+	switch e.Kind {
+	case tickonce.EventBreakerOpened:
+		x.told.Next = time.Time{}
+		x.told.Notes = append(x.told.Notes, Note{"X4", "its breaker paused it at " + instantValue{&x.clock}.text() + ", and nothing more comes until it is resumed"})
+	case tickonce.EventCursorAhead:
 		x.told.Notes = append(x.told.Notes, Note{"T11", "reported as cursor_ahead: a clock that was ahead set the next boundary, and it stays unless repaired"})
 	}
 }

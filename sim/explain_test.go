@@ -219,3 +219,62 @@ func TestExplainAnchors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, DefaultStart, told.Anchor)
 }
+
+// Policies decide in an explanation as in a run, and are said first.
+func TestExplainPolicies(t *testing.T) {
+	const m, h = time.Minute, time.Hour
+	for _, c := range []struct {
+		name     string
+		question Question
+		want     []Passage
+		notes    []string // rules
+		next     time.Duration
+	}{
+		{
+			"X9: a job that takes longer than its interval",
+			Question{Spec: "@every 5m", Takes: 12 * m, For: 16 * m, Policies: Policies{Overlap: OverlapSkip}},
+			[]Passage{passage(Fired, "T2", 5*m, 5*m, 1, 0, 0), passage(Skipped, "X9", 10*m, 15*m, 2, 0, 0)},
+			[]string{"X9"}, 20 * m,
+		},
+		{
+			"X9: one waits, and runs when the first is done",
+			Question{Spec: "@every 5m", Takes: 12 * m, For: 21 * m, Policies: Policies{Overlap: OverlapBufferOne}},
+			[]Passage{passage(Fired, "T2", 5*m, 10*m, 2, 0, 0), passage(Skipped, "X9", 15*m, 15*m, 1, 0, 0), passage(Fired, "T2", 20*m, 20*m, 1, 0, 0)},
+			[]string{"X9"}, 25 * m,
+		},
+		{
+			"X10: outside its hours, in its zone",
+			Question{Spec: "@every 1h", For: 9 * h, Policies: Policies{Hours: Hours{Start: 8 * h, End: 9 * h, Zone: "Europe/Berlin"}}},
+			[]Passage{passage(Skipped, "X10", h, 6*h, 6, 0, 0), passage(Fired, "T2", 7*h, 7*h, 1, 0, 0), passage(Skipped, "X10", 8*h, 9*h, 2, 0, 0)},
+			[]string{"X10"}, 10 * h,
+		},
+		{
+			"X8: once, and then no more",
+			Question{Spec: "@every 1h", For: 9 * h, Policies: Policies{RunOnce: true}},
+			[]Passage{passage(Fired, "T2", h, h, 1, 0, 0)},
+			[]string{"X8"}, -1,
+		},
+		{
+			"X4, X5: runs that take too long open the breaker",
+			Question{Spec: "@every 1h", Takes: 2 * m, For: 9 * h, Policies: Policies{Timeout: m, Breaker: 2}},
+			[]Passage{passage(Fired, "T2", h, 2*h, 2, 0, 0)},
+			[]string{"X4", "X5", "X4"}, -1,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			told, err := Explain(c.question)
+			require.NoError(t, err)
+			require.Equal(t, c.want, untold(told))
+			var rules []string
+			for _, n := range told.Notes {
+				rules = append(rules, n.Rule)
+			}
+			require.Equal(t, c.notes, rules)
+			if c.next < 0 {
+				require.Zero(t, told.Next)
+			} else {
+				require.Equal(t, afterStart(c.next), told.Next)
+			}
+		})
+	}
+}

@@ -30,12 +30,18 @@ The boundaries are the anchor and the instants that are whole intervals after
 it: a schedule that is to run daily at 03:00 UTC has --anchor
 2026-01-01T03:00:00Z.
 
+Policies are --overlap, --hours, --run-once, --breaker and --timeout, as in a
+scenario. A worker does the jobs as soon as they are there, and each takes
+--takes.
+
 A duration is a sum of whole numbers with units, the larger unit first: 90s,
 1h30m, 14d.`,
 		Example: `  simulate explain "@every 7s" --down 10m
   simulate explain "@every 1h" --down 15h --catch-up latest
   simulate explain "@every 1d" --anchor 2026-01-01T03:00:00Z --down 2d
-  simulate explain "@every 5m" --from 2026-03-29T00:30:00Z --jump -8h --for 9h`,
+  simulate explain "@every 5m" --from 2026-03-29T00:30:00Z --jump -8h --for 9h
+  simulate explain "@every 5m" --overlap skip --takes 12m --for 1h
+  simulate explain "@every 1h" --hours 08:00-17:30@Europe/Berlin --for 1d`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -69,14 +75,23 @@ A duration is a sum of whole numbers with units, the larger unit first: 90s,
 		{"catch-up", "WORD", "what is caught up: all, latest, grace or none (default all)"},
 		{"policy", "WORD", "another name of --catch-up"},
 		{"for", "DURATION", "how long it is run after that (default: three boundaries)"},
+		{"takes", "DURATION", "how long each of its jobs takes"},
+		{"overlap", "WORD", "whether it fires while a job of it is not done: allow, skip or buffer-one (default allow)"},
+		{"hours", "HOURS", "the times of day outside of which nothing fires: 08:00-17:30, or 22:00-06:00@Europe/Berlin"},
+		{"run-once", "yes|no", "whether it fires once, and never again (default no)"},
+		{"breaker", "N", "how many of its jobs have to die in a row to pause it (default off)"},
+		{"timeout", "DURATION", "how long one of its jobs may take before it has failed"},
 	} {
 		cmd.Flags().Var(&setting{question: &q, name: f.name, form: f.form}, f.name, f.usage)
 	}
+	cmd.Flags().Lookup("run-once").NoOptDefVal = "yes"
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	for _, flag := range []string{"policy", "catch-up"} {
 		completeFlag(cmd, flag, cobra.FixedCompletions([]string{"all", "latest", "grace", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	}
-	completeNothing(cmd, "from", "anchor", "down", "jump", "for")
+	completeFlag(cmd, "overlap", cobra.FixedCompletions([]string{"allow", "skip", "buffer-one"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "run-once", cobra.FixedCompletions([]string{"yes", "no"}, cobra.ShellCompDirectiveNoFileComp))
+	completeNothing(cmd, "from", "anchor", "down", "jump", "for", "takes", "hours", "breaker", "timeout")
 	return cmd
 }
 
@@ -122,6 +137,9 @@ func (e entry) at(i int64, interval time.Duration) time.Time {
 
 // late is how late, by the clock, a boundary of the entry was met.
 func (e entry) late(i int64, interval time.Duration) time.Duration {
+	if e.passage.MaxLate == 0 {
+		return 0
+	}
 	return e.passage.MaxLate - time.Duration(e.first+i)*interval
 }
 
@@ -154,7 +172,14 @@ func entries(passages []sim.Passage, most, edge int64) []entry {
 // writeExplanation writes what is told for people.
 func writeExplanation(to io.Writer, q *sim.Question, told *sim.Explanation) error {
 	w := newPage(to)
-	w.hang("", fmt.Sprintf("%s, registered at %s, catch-up %s", told.Spec, instant(told.From), q.CatchUp))
+	head := fmt.Sprintf("%s, registered at %s, catch-up %s", told.Spec, instant(told.From), q.CatchUp)
+	if policies := q.Policies.String(); policies != "" {
+		head += ", " + policies
+	}
+	if q.Takes > 0 {
+		head += ", each job takes " + exact(q.Takes)
+	}
+	w.hang("", head)
 	w.hang("", outage(q, told))
 	fmt.Fprintln(w)
 	writeBoundaries(w, told)
@@ -215,7 +240,7 @@ func writeBoundaries(w *page, told *sim.Explanation) {
 			row[0] += " .. " + clockAfter(end, e.at(0, told.Interval))
 			row[1] = number(e.count)
 		}
-		if p.Fate != sim.Fired {
+		if p.MaxLate > 0 {
 			row[2] = span(e.late(0, told.Interval))
 			if e.count > 1 {
 				row[2] += " .. " + span(e.late(e.count-1, told.Interval))

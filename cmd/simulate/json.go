@@ -217,6 +217,8 @@ type explanationObject struct {
 	CatchUp    string           `json:"catch_up"`
 	DownMS     int64            `json:"down_ms"`
 	JumpMS     int64            `json:"jump_ms"`
+	TakesMS    int64            `json:"takes_ms,omitempty"`
+	Policies   string           `json:"policies,omitempty"`
 	Boundaries []boundaryObject `json:"boundaries"`
 	Fired      int64            `json:"fired"`
 	Skipped    int64            `json:"skipped"`
@@ -242,6 +244,7 @@ func explanationJSON(q *sim.Question, told *sim.Explanation) explanationObject {
 	o := explanationObject{
 		Spec: told.Spec, IntervalMS: told.Interval.Milliseconds(), From: instant(told.From),
 		Anchor: instant(told.Anchor), CatchUp: q.CatchUp.String(), DownMS: q.Down.Milliseconds(), JumpMS: q.Jump.Milliseconds(),
+		TakesMS: q.Takes.Milliseconds(), Policies: q.Policies.String(),
 		Boundaries: []boundaryObject{}, Fired: told.Fired, Skipped: told.Skipped, Next: instantOrNull(told.Next), Rules: rulesObject{},
 	}
 	for _, e := range entries(told.Passages, most, 0) {
