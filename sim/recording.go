@@ -53,6 +53,7 @@ type recording struct {
 	number     int64 // of the record
 	last       int64 // event
 
+	skips     []store.SkipRange // of the record
 	schedules map[string]*journalSchedule
 	passed    map[store.ScheduleID]store.Instant // by each incarnation, the last boundary that fired
 	queues    map[string]*journalQueue
@@ -100,8 +101,12 @@ func (r *recording) record(rec *memengine.Record) {
 			}
 		}
 	}
+	r.skips = append(r.skips[:0], rec.Skips...)
 	for _, c := range rec.Schedules {
 		r.schedule(rec, c, fires)
+	}
+	for i := range r.skips {
+		r.skip(&r.skips[i])
 	}
 	r.count(rec)
 	for _, c := range rec.Jobs {
@@ -165,7 +170,7 @@ func (r *recording) schedule(rec *memengine.Record, c memengine.Change[store.Sch
 	r.check(revGuard, is.ID == was.ID && is.Rev == was.Rev+1, is.Name, "revision %d follows %d", is.Rev, was.Rev)
 	switch {
 	case rec.Op != "advance":
-		r.edited(rec, s, was, is)
+		r.edited(rec, was, is)
 		return
 	case is.Hold != nil && (was.Hold == nil || is.Hold.Times != was.Hold.Times):
 		s.Quarantined++
@@ -187,11 +192,11 @@ func (r *recording) schedule(rec *memengine.Record, c memengine.Change[store.Sch
 	due := int64(is.Cursor-first) / before.interval
 	r.check(oneFate, int64(is.Cursor-first)%before.interval == 0 && due >= fired, is.Name,
 		"the cursor moves from %s to %s, and %d boundaries fire", text(was.Cursor), text(is.Cursor), fired)
-	r.skipped(s, was, is, due-fired, fired)
+	r.skipped(was, is, due-fired)
 }
 
 // edited is what a change of a schedule is that is no fire.
-func (r *recording) edited(rec *memengine.Record, s *journalSchedule, was, is *store.Schedule) {
+func (r *recording) edited(rec *memengine.Record, was, is *store.Schedule) {
 	e := Event{Kind: EventRegistered, Schedule: is.Name, Boundary: timeOf(is.Cursor)}
 	switch {
 	case is.Paused == was.Paused && is.Failures != was.Failures: // the end of a job
@@ -206,54 +211,52 @@ func (r *recording) edited(rec *memengine.Record, s *journalSchedule, was, is *s
 		e.Kind, e.Boundary = EventPaused, time.Time{}
 	case was.Paused != store.Active && is.Paused == store.Active:
 		e.Kind = EventResumed
-		if interval := intervalOf(was.Spec); interval > 0 && is.Cursor > was.Cursor {
-			before := trueSchedule{row: *was, interval: interval}
-			first := before.first()
-			r.skip(s, first, int64(is.Cursor-first)/interval, interval, store.SkipPause)
+		if interval := intervalOf(was.Spec); interval > 0 && is.Cursor > was.Cursor && len(rec.Skips) == 0 { // of version 1
+			before, f := trueSchedule{row: *was, interval: interval}, fates{}
+			f.skip(store.SkipPause, before.first(), is.Cursor, interval)
+			r.unnamed(was, f)
 		}
 	}
 	r.tell(e)
 }
 
-// skipped tells of so many boundaries that a tick passed over, with the reasons
-// that the row's policies come to.
-func (r *recording) skipped(s *journalSchedule, was, is *store.Schedule, skipped, fired int64) {
-	if skipped == 0 {
-		return
+// skipped judges what a tick names of so many boundaries that it passed over.
+func (r *recording) skipped(was, is *store.Schedule, skipped int64) {
+	named := int64(0)
+	for i := range r.skips {
+		if r.skips[i].ScheduleID == is.ID {
+			named += r.skips[i].Count
+		}
 	}
-	before := trueSchedule{row: *was, interval: intervalOf(was.Spec), live: was.Live}
-	f := before.judge(is.SetAt)
-	if f.fires != fired || f.skipped() != skipped {
-		r.skip(s, before.first(), skipped, before.interval, otherReason(was))
-		return
+	if named == 0 && skipped > 0 { // of version 1, where the catch-up policy alone decided
+		before := trueSchedule{row: *was, interval: intervalOf(was.Spec)}
+		f := before.judge(is.SetAt)
+		named = f.skipped()
+		r.unnamed(was, f)
 	}
+	r.check(namedSkips, named == skipped, is.Name, "%d boundaries are passed over, and %d named", skipped, named)
+}
+
+// unnamed adds the skips of a record that names none.
+func (r *recording) unnamed(row *store.Schedule, f fates) {
 	for _, skip := range f.skips {
-		r.skip(s, skip.First, skip.Count, before.interval, skip.Reason)
+		if skip.Count > 0 {
+			r.skips = append(r.skips, skip.Range(row.Name, row.ID, r.shown))
+		}
 	}
 }
 
-// otherReason is why a row passes over boundaries that its catch-up lets fire.
-func otherReason(row *store.Schedule) store.SkipReason {
-	switch {
-	case row.Rare != nil && row.Rare.Hours != (store.Hours{}):
-		return store.SkipHours
-	case row.Overlap != store.Allow:
-		return store.SkipOverlap
-	case row.RunOnce:
-		return store.SkipMissed
-	default:
-		return store.SkipPolicy
-	}
-}
-
-// skip counts n boundaries from first on.
-func (r *recording) skip(s *journalSchedule, first store.Instant, n, interval int64, reason store.SkipReason) {
-	if n <= 0 {
+// skip counts boundaries that did not fire. Those that a new grid leaves behind
+// are none, nor are those before it, as in [Watch].
+func (r *recording) skip(k *store.SkipRange) {
+	s := r.schedules[k.Schedule]
+	r.check(namedSkips, s != nil, k.Schedule, "boundaries are skipped of a schedule that is not written")
+	if s == nil || s.row.ID != k.ScheduleID || k.Reason == store.SkipBefore {
 		return
 	}
-	s.Skipped += n
-	s.SkipReasons[reason.String()] += n
-	r.tell(Event{Kind: EventSkipped, Schedule: s.Name, Boundary: timeOf(first), Last: timeOf(first.Add((n - 1) * interval)), Count: n, Reason: reason.String()})
+	s.Skipped += k.Count
+	s.SkipReasons[k.Reason.String()] += k.Count
+	r.tell(Event{Kind: EventSkipped, Schedule: s.Name, Boundary: timeOf(k.First), Last: timeOf(k.Last), Count: k.Count, Reason: k.Reason.String()})
 }
 
 // fired judges a job that a tick has made of a boundary.

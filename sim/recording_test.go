@@ -52,9 +52,12 @@ schedule b every=10s queue=r catch-up=latest
 schedule c every=1s  queue=s
 schedule d every=1m  queue=q catch-up=grace
 schedule e every=7s  queue=r catch-up=none
+schedule f every=1m  queue=f overlap=skip hours=00:20-01:40 handler=ok:150s
+schedule g every=1m  queue=q run-once=yes
 at 30m down for=20m
 at 70m edit pause schedule=a
 at 80m edit resume schedule=a
+at 40m edit change schedule=b every=20s
 `))
 	fired, skipped := map[string]int64{}, map[string]int64{}
 	last := Event{}
@@ -84,6 +87,34 @@ at 80m edit resume schedule=a
 		q.Lost = was.Queues[i].Lost
 		require.Equal(t, was.Queues[i].DeadReasons, q.DeadReasons)
 		require.Equal(t, was.Queues[i], q)
+	}
+}
+
+// TestD5RecordsOfVersion1NameNoSkips: why boundaries did not fire follows from the
+// rows, which had a catch-up policy and pauses then.
+func TestD5RecordsOfVersion1NameNoSkips(t *testing.T) {
+	was, log, _ := recordedRun(t, *parsed(t, `simulate v1
+engine   standby=yes
+run      2h
+schedule a every=1m  queue=q
+schedule b every=10s queue=q catch-up=latest
+schedule c every=1s  queue=q
+schedule d every=1m  queue=q catch-up=grace
+at 30m down for=20m
+at 70m edit pause schedule=a
+at 80m edit resume schedule=a
+`))
+	r := newRecording(nil)
+	_, _, err := memengine.Replay(memengine.Durable{Log: log}, func(rec *memengine.Record) {
+		old := *rec
+		old.Skips = nil
+		r.record(&old)
+	})
+	require.NoError(t, err)
+	require.Empty(t, r.result.Failures)
+	for _, s := range was.Schedules {
+		require.NotEmpty(t, s.SkipReasons, s.Name)
+		require.Equal(t, s.SkipReasons, r.schedules[s.Name].SkipReasons, s.Name)
 	}
 }
 
@@ -128,6 +159,7 @@ func TestD5ARecordingIsJudged(t *testing.T) {
 		locks     = []memengine.Change[store.Lease]
 	)
 	row := store.Schedule{ID: 1, Rev: 1, Name: "a", Spec: "@every 1m", Queue: "q", CatchUp: store.CatchUp{Max: 64}, Cursor: minute, DueAt: minute}
+	skip := store.SkipRange{Schedule: "a", ScheduleID: 1, Reason: store.SkipCap, EveryMS: minute, First: minute, Last: minute, Count: 1}
 	moved := row
 	moved.Rev, moved.Cursor, moved.DueAt, moved.SetAt = 2, 2*minute, 2*minute, minute+1
 	job := store.Job{
@@ -191,6 +223,8 @@ func TestD5ARecordingIsJudged(t *testing.T) {
 		}, rightJob},
 		"moves off the grid":              {func(r []*memengine.Record) { r[fires].Schedules[0].After.Cursor++ }, oneFate},
 		"moves to now":                    {func(r []*memengine.Record) { r[fires].Schedules[0].After.SetAt = 2 * minute }, movesOn},
+		"skips what fires":                {func(r []*memengine.Record) { r[fires].Skips = []store.SkipRange{skip} }, namedSkips},
+		"skips without a move":            {func(r []*memengine.Record) { r[claims].Skips = []store.SkipRange{{Schedule: "b"}} }, namedSkips},
 		"stays where it was":              {func(r []*memengine.Record) { r[fires].Schedules[0].After.Cursor = minute }, oneFate},
 		"is written over":                 {func(r []*memengine.Record) { r[fires].Schedules[0].After.Rev = 3 }, revGuard},
 		"is claimed before it is ready":   {func(r []*memengine.Record) { r[claims].Now-- }, notEarly},
