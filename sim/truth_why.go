@@ -87,7 +87,7 @@ func (t *truth) askWhy() {
 // wrongWhy says what is wrong with the answer, "" if nothing is.
 func (t *truth) wrongWhy(s *trueSchedule, at store.Instant, beside bool, w *tickonce.Why) string {
 	reason := s.fate.reason(at)
-	if w.Kind == tickonce.WhyForgotten && at < s.row.Cursor && !w.Since.Before(timeOf(at)) && s.fate.told >= historyRanges {
+	if w.Kind == tickonce.WhyForgotten && at < s.row.Cursor && !w.Since.Before(timeOf(at)) && s.fate.told >= store.DefaultSkips {
 		return ""
 	}
 	switch {
@@ -119,6 +119,3 @@ func (t *truth) wrongWhy(s *trueSchedule, at store.Instant, beside bool, w *tick
 	}
 	return ""
 }
-
-// historyRanges is how many ranges of a schedule a store remembers at least.
-const historyRanges = 64

@@ -68,40 +68,28 @@ func readRows(ctx context.Context, s store.Store) (all rows, err error) {
 
 // readHistory pages through the history of a schedule.
 func readHistory(ctx context.Context, s store.Store, schedule string) (k kept, err error) {
-	k.Runs, k.OfRuns, err = readPast(func(before store.EntryID, dst []store.Run) (h store.History, last store.EntryID, err error) {
-		h, err = s.Runs(ctx, store.Page{Schedule: schedule, Before: before}, dst)
-		if h.N > 0 {
-			last = dst[h.N-1].ID
-		}
-		return h, last, err
-	})
+	k.Runs, k.OfRuns, err = readPast(ctx, schedule, s.Runs, func(r store.Run) store.EntryID { return r.ID })
 	if err != nil {
 		return kept{}, err
 	}
-	k.Skips, k.OfSkips, err = readPast(func(before store.EntryID, dst []store.SkipRange) (h store.History, last store.EntryID, err error) {
-		h, err = s.Skips(ctx, store.Page{Schedule: schedule, Before: before}, dst)
-		if h.N > 0 {
-			last = dst[h.N-1].ID
-		}
-		return h, last, err
-	})
+	k.Skips, k.OfSkips, err = readPast(ctx, schedule, s.Skips, func(r store.SkipRange) store.EntryID { return r.ID })
 	return k, err
 }
 
-func readPast[E any](read func(before store.EntryID, dst []E) (store.History, store.EntryID, error)) (all []E, of store.History, err error) {
-	for before := store.EntryID(0); ; {
+func readPast[E any](
+	ctx context.Context, schedule string, read func(context.Context, store.Page, []E) (store.History, error), id func(E) store.EntryID,
+) (all []E, of store.History, err error) {
+	for p := (store.Page{Schedule: schedule}); ; p.Before = id(all[len(all)-1]) {
 		dst := make([]E, 3)
-		h, last, err := read(before, dst)
-		if err != nil {
+		if of, err = read(ctx, p, dst); err != nil {
 			return nil, of, err
 		}
-		all = append(all, dst[:h.N]...)
-		of = h
+		n := of.N
+		all = append(all, dst[:n]...)
 		of.N, of.Now = 0, 0
-		if h.N < len(dst) {
+		if n < len(dst) {
 			return all, of, nil
 		}
-		before = last
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -53,7 +52,7 @@ func (c *chat) post(context.Context, *tickonce.Job) error {
 	}
 }
 
-// serve runs until ctx ends, and then prints what the runs said.
+// serve runs until ctx ends, or one of its parts, and then prints what the runs said.
 func serve(ctx context.Context, config tickonce.Config, chat *chat, out io.Writer) error {
 	config.Poll = -1 // in memory: nobody else writes the store
 	eng, err := memengine.New(config)
@@ -63,12 +62,22 @@ func serve(ctx context.Context, config tickonce.Config, chat *chat, out io.Write
 	if _, err := eng.Schedule(ctx, "report", "@every 10s", "reports", nil, tickonce.ScheduleOptions{}); err != nil {
 		return err
 	}
-	var errs [3]error
-	var parts sync.WaitGroup
-	parts.Go(func() { errs[0] = eng.RunSchedules(ctx) })
-	parts.Go(func() { errs[1] = eng.RunWorker(ctx, "reports", report, tickonce.WorkerConfig{Timeout: time.Minute}) })
-	parts.Go(func() { errs[2] = eng.Outbox("chat").Run(ctx, chat.post, tickonce.WorkerConfig{}) })
-	parts.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ends := make(chan error, 3)
+	for _, run := range []func() error{
+		func() error { return eng.RunSchedules(ctx) },
+		func() error {
+			return eng.RunWorker(ctx, "reports", report, tickonce.WorkerConfig{Timeout: time.Minute})
+		},
+		func() error { return eng.Outbox("chat").Run(ctx, chat.post, tickonce.WorkerConfig{}) },
+	} {
+		go func() {
+			defer stop() // none goes on without the others
+			ends <- run()
+		}()
+	}
+	err = errors.Join(<-ends, <-ends, <-ends)
 
 	for d := range eng.Details(ctx) {
 		if d.Attempt > 0 {
@@ -77,5 +86,5 @@ func serve(ctx context.Context, config tickonce.Config, chat *chat, out io.Write
 			fmt.Fprintf(out, "job %d: to %s, try %d: %s %q\n", d.Job, d.Outbox, d.Try, d.Delivery, d.Error)
 		}
 	}
-	return errors.Join(errs[:]...)
+	return err
 }
