@@ -38,8 +38,9 @@ const (
 	EventRetrying       // Owner, Queue: of a worker, Phase, Count: the failed attempts, Wait, Err (R1, I9)
 	EventStopped        // Owner, Queue: of a worker, Err: nil after a clean stop
 
-	// Jobs.
-	EventEnqueued  // Queue, Job
+	// Jobs. What ends a run, or loses it, has the Schedule and the Boundary of its
+	// job, if that has them.
+	EventEnqueued  // Queue, Job; of a delivery Schedule, Boundary, Origin
 	EventClaimed   // Queue, Job, Count: the attempt
 	EventBuried    // Queue, Count: jobs that died expired or without attempts left (QU5, QU9)
 	EventDone      // Queue, Job, Execution, Took
@@ -51,7 +52,8 @@ const (
 	EventPurged    // Queue, Count
 	EventAbandoned // Owner, Queue, Job, Schedule, Boundary: a worker that ended left its claim to lapse
 
-	// Deliveries: the ends of the jobs of outboxes.
+	// Deliveries: the ends of the jobs of outboxes, with Schedule and Boundary of
+	// the job whose result it is.
 	EventDelivered       // Queue, Job, Delivery, Origin, Took
 	EventDeliveryRetried // Queue, Job, Delivery, Origin, Count: the try, Took, Wait, Reason: the error's text
 	EventDeliveryFailed  // Queue, Job, Delivery, Origin, Count: the try, Took, Reason: the error's text
