@@ -26,6 +26,15 @@
 // How a run ended and what became of its deliveries are two facts (X1): a
 // failed delivery fails no run, and counts for no breaker.
 //
+// # Policies and history
+//
+// [ScheduleOptions] say which missed boundaries fire (T14), whether one fires
+// while a job of the schedule is live (X9), in which hours of a zone (X10), once
+// only (X8), and after how many failed jobs in a row no more (X4).
+// [Engine.Trigger] fires one by hand. What came of it is kept by the store, within
+// [Limits]: [Engine.History] has the runs, [Engine.Skips] the boundaries that did
+// not fire, and [Engine.Why] says of any boundary what became of it, and why.
+//
 // # What holds
 //
 // A boundary fires once: firing it and moving past it are one atomic, guarded

@@ -19,8 +19,9 @@
 //     never an error but an answer, one for each element.
 //   - A context that has ended before the call is an error, with nothing done.
 //   - Order is total: by name bytes, by id, or as the method says.
-//   - Strings arrive checked by the engine. Byte slices and the [Hold] behind
-//     a pointer are shared and never changed by either side, once handed over.
+//   - Strings arrive checked by the engine. Byte slices, and the [Hold] and the
+//     [Rare] behind a pointer, are shared and never changed by either side, once
+//     handed over.
 //     Slices of anything else, read or filled, are the caller's own again
 //     after the call.
 //   - A read fills dst up to its length and answers how many rows it wrote.
