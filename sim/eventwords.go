@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tickonce/tickonce"
 )
 
 // Text says in words what happened, for people, without the names of process,
@@ -90,23 +92,8 @@ func (e *Event) Text() string {
 		return fmt.Sprintf("is fired by hand: job %d", e.Job)
 	case EventClaimed:
 		return e.job() + " is handed out until " + clockText(e.Until, e.Shown)
-	case EventHandlerEnded:
-		return e.job() + ": the handler " + map[string]string{"ok": "is done", "fail": "fails", "panic": "panics"}[e.Reason]
-	case EventHandlerCut:
-		switch e.Reason {
-		case "stop":
-			return e.job() + " is cut off in the middle"
-		case "timeout":
-			return e.job() + " is given up, it takes too long"
-		default:
-			return e.job() + " is given up, its claim was lost"
-		}
-	case EventJobDone:
-		return e.job() + " is done"
-	case EventJobRetried:
-		return e.job() + " will be tried again at " + clockText(e.Until, e.Shown)
-	case EventJobDied:
-		return e.job() + " dies" + diesSince(e.Reason)
+	case EventHandlerEnded, EventHandlerCut, EventJobDone, EventJobRetried, EventJobDied:
+		return e.job() + e.ends()
 	case EventClaimLost:
 		return e.job() + ": an answer comes too late and changes nothing"
 	case EventViolated:
@@ -114,6 +101,46 @@ func (e *Event) Text() string {
 	default:
 		return strings.ReplaceAll(e.Kind.String(), "-", " ")
 	}
+}
+
+// ends says how a run of a job ended, or a try of a delivery, and what became of the
+// job.
+func (e *Event) ends() string {
+	text, delivery := "", e.Origin != 0
+	switch e.Kind {
+	case EventHandlerEnded:
+		if delivery {
+			return map[string]string{"ok": " comes through", "fail": " fails", "panic": " panics"}[e.Reason]
+		}
+		return ": the handler " + map[string]string{"ok": "is done", "fail": "fails", "panic": "panics"}[e.Reason]
+	case EventHandlerCut:
+		switch e.Reason {
+		case "stop":
+			return " is cut off in the middle"
+		case "timeout":
+			return " is given up, it takes too long"
+		default:
+			return " is given up, its claim was lost"
+		}
+	case EventJobDone:
+		if delivery {
+			return " is delivered"
+		}
+		return " is done"
+	case EventJobRetried:
+		text = " will be tried again at " + clockText(e.Until, e.Shown)
+	case EventJobDied:
+		switch {
+		case e.Delivery == tickonce.DeliveryPermanent:
+			text = " dies, since another try would be in vain"
+		default:
+			text = " dies" + diesSince(e.Reason)
+		}
+	}
+	if e.Error != "" {
+		text += ": " + shown(e.Error)
+	}
+	return text
 }
 
 // fired says how a boundary fired.
@@ -134,6 +161,9 @@ func (e *Event) fired() string {
 
 func (e *Event) job() string {
 	text := fmt.Sprintf("job %d", e.Job)
+	if e.Origin != 0 {
+		text = fmt.Sprintf("delivery %d of job %d", e.Job, e.Origin)
+	}
 	if e.Attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", e.Attempt)
 	}

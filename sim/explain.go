@@ -183,7 +183,7 @@ type explainer struct {
 	runner   *tickonce.Runner
 	worker   *tickonce.Worker
 	runs     []explainedRun // in the order of their ends
-	window   time.Duration // of the policy, resolved
+	window   time.Duration  // of the policy, resolved
 	told     Explanation
 }
 

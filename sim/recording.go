@@ -327,7 +327,7 @@ func (r *recording) job(rec *memengine.Record, c memengine.Change[store.Job]) {
 	if row.Schedule != "" && row.FireAt != store.None {
 		e.Boundary = timeOf(row.FireAt)
 	}
-	r.ran(rec, e)
+	execution := r.ran(rec, e)
 	switch {
 	case was == nil && rec.Op == "advance":
 		r.fired(is)
@@ -347,19 +347,38 @@ func (r *recording) job(rec *memengine.Record, c memengine.Change[store.Job]) {
 	default:
 		r.turned(rec, was, is, &e)
 	}
-	if e.Kind != 0 {
-		r.tell(e)
+	switch e.Kind {
+	case 0:
+		return
+	case EventJobDone, EventJobRetried, EventJobDied:
+		if e.Execution = execution; e.Origin != 0 {
+			e.Delivery = deliveredAs(&e, row)
+		}
 	}
+	r.tell(e)
 }
 
 // triggered reports whether the job was fired by hand.
 func triggered(job *store.Job) bool { return job.Counts() && job.FireAt == store.None }
 
-// ran tells how the run of the job ended, if the record ends one.
-func (r *recording) ran(rec *memengine.Record, e Event) {
+// deliveredAs is what became of the try of a delivery: one that is not made again
+// although another try was left was permanent.
+func deliveredAs(e *Event, entry *store.Job) tickonce.Delivery {
+	switch {
+	case e.Kind == EventJobDone:
+		return tickonce.Delivered
+	case e.Kind == EventJobDied && e.Reason == deathWords[failed] && entry.Attempts < entry.Stamps.MaxAttempts:
+		return tickonce.DeliveryPermanent
+	default:
+		return tickonce.DeliveryTransient
+	}
+}
+
+// ran tells how the run of the job ended, if the record ends one, and answers that.
+func (r *recording) ran(rec *memengine.Record, e Event) store.Execution {
 	i := slices.IndexFunc(rec.Runs, func(run store.Run) bool { return int64(run.Job) == e.Job })
 	if i < 0 {
-		return
+		return 0
 	}
 	e.Kind, e.Attempt = EventHandlerEnded, int(rec.Runs[i].Attempt)
 	switch rec.Runs[i].Ended {
@@ -377,6 +396,7 @@ func (r *recording) ran(rec *memengine.Record, e Event) {
 		e.Kind, e.Reason = EventHandlerCut, "claim-lost"
 	}
 	r.tell(e)
+	return rec.Runs[i].Ended
 }
 
 // held says that the claim that ends, or is extended, is live.

@@ -329,10 +329,14 @@ func TestD5ARecordingHasPoliciesAndOutcomes(t *testing.T) {
 		job, origin     int64
 		attempt         int
 		reason, err     string
+		execution       tickonce.Execution
+		delivery        tickonce.Delivery
 	}
+	texts := map[EventKind]string{}
 	var events []told
 	r, err := WatchJournal(memengine.Durable{Log: j.Bytes()}, func(e *Event) {
-		events = append(events, told{e.Kind, e.Schedule, e.Queue, e.Job, e.Origin, e.Attempt, e.Reason, e.Error})
+		events = append(events, told{e.Kind, e.Schedule, e.Queue, e.Job, e.Origin, e.Attempt, e.Reason, e.Error, e.Execution, e.Delivery})
+		texts[e.Kind] = e.Text()
 	})
 	require.NoError(t, err)
 	require.Equal(t, Pass, r.Verdict, "%+v", r.Failures)
@@ -342,14 +346,16 @@ func TestD5ARecordingHasPoliciesAndOutcomes(t *testing.T) {
 		{kind: EventTriggered, schedule: "report", queue: "mail", job: job},
 		{kind: EventClaimed, schedule: "report", queue: "mail", job: job, attempt: 1},
 		{kind: EventHandlerEnded, schedule: "report", queue: "mail", job: job, attempt: 1, reason: "fail"},
-		{kind: EventJobRetried, schedule: "report", queue: "mail", job: job, attempt: 1, err: "no paper"},
+		{kind: EventJobRetried, schedule: "report", queue: "mail", job: job, attempt: 1, err: "no paper", execution: tickonce.ExecutionFailed},
 		{kind: EventClaimed, schedule: "report", queue: "mail", job: job, attempt: 2},
 		{kind: EventHandlerEnded, schedule: "report", queue: "mail", job: job, attempt: 2, reason: "ok"},
-		{kind: EventJobDone, schedule: "report", queue: "mail", job: job, attempt: 2},
+		{kind: EventJobDone, schedule: "report", queue: "mail", job: job, attempt: 2, execution: tickonce.ExecutionOK},
 		{kind: EventEnqueued, schedule: "report", queue: "chat", job: entry, origin: job},
 		{kind: EventClaimed, schedule: "report", queue: "chat", job: entry, origin: job, attempt: 1},
-		{kind: EventJobDied, schedule: "report", queue: "chat", job: entry, origin: job, attempt: 1, reason: "failed", err: "no such channel"},
+		{kind: EventJobDied, schedule: "report", queue: "chat", job: entry, origin: job, attempt: 1, reason: "failed", err: "no such channel", delivery: tickonce.DeliveryPermanent},
 	}, events)
+	require.Equal(t, `job 1 (attempt 2) is done`, texts[EventJobDone])
+	require.Equal(t, `delivery 2 of job 1 dies, since another try would be in vain: "no such channel"`, texts[EventJobDied])
 	require.Equal(t, []Schedule{{
 		Name: "report", Spec: "@every 1h", Queue: "mail", Anchor: timeOf(0), CatchUp: CatchUpAll, Policies: Policies{
 			Overlap: OverlapSkip, Breaker: 2, Timeout: time.Minute, Hours: Hours{End: 17*time.Hour + 30*time.Minute, Zone: "Africa/Abidjan"},
