@@ -45,10 +45,22 @@ func (r *rig) ends() *endings {
 // Whoever ends a run says how it ended, to the store and in the event, whatever
 // becomes of the job by that.
 func TestX1TruthTableOfExecutions(t *testing.T) {
-	returns := func(err error) func(h *hand) {
+	calls := func(then time.Duration, handle tickonce.Handler) func(h *hand) {
 		return func(h *hand) {
-			h.worker.Ended(h.runs[0], h.runs[0].Call(func(context.Context, *tickonce.Job) error { return err }))
+			h.worker.Ended(h.runs[0], h.runs[0].Call(handle))
+			h.work(then)
+		}
+	}
+	returns := func(err error) func(h *hand) {
+		return calls(time.Second, func(context.Context, *tickonce.Job) error { return err })
+	}
+	panics := func(context.Context, *tickonce.Job) error { panic("boom") }
+	cutShort := func(handle tickonce.Handler) func(h *hand) {
+		return func(h *hand) {
+			h.stop(nil)
 			h.work(time.Second)
+			h.work(11 * time.Second)
+			calls(11*time.Second, handle)(h)
 		}
 	}
 	byHand := func(settle func(ctx context.Context, j *tickonce.Job) error) func(h *hand) {
@@ -66,32 +78,11 @@ func TestX1TruthTableOfExecutions(t *testing.T) {
 		{"a permanent error", returns(tickonce.Permanent(errBoom)), tickonce.ExecutionFailed, tickonce.EventDied},
 		{"an error with a wait", returns(tickonce.RetryAfter(time.Hour, errBoom)), tickonce.ExecutionFailed, tickonce.EventRetried},
 		{"a timeout of something in it", returns(context.DeadlineExceeded), tickonce.ExecutionFailed, tickonce.EventRetried},
-		{"a panic", func(h *hand) {
-			h.worker.Ended(h.runs[0], h.runs[0].Call(func(context.Context, *tickonce.Job) error { panic("boom") }))
-			h.work(time.Second)
-		}, tickonce.ExecutionPanicked, tickonce.EventRetried},
+		{"a panic", calls(time.Second, panics), tickonce.ExecutionPanicked, tickonce.EventRetried},
 		{"its timeout", func(h *hand) { h.work(20 * time.Second) }, tickonce.ExecutionTimedOut, tickonce.EventRetried},
-		{"a stop that cuts it short", func(h *hand) {
-			h.stop(nil)
-			h.work(time.Second)
-			h.work(11 * time.Second)
-			h.worker.Ended(h.runs[0], errBoom)
-			h.work(11 * time.Second)
-		}, tickonce.ExecutionCancelled, tickonce.EventRetried},
-		{"a panic after the stop has cut it short", func(h *hand) {
-			h.stop(nil)
-			h.work(time.Second)
-			h.work(11 * time.Second)
-			h.worker.Ended(h.runs[0], h.runs[0].Call(func(context.Context, *tickonce.Job) error { panic("boom") }))
-			h.work(11 * time.Second)
-		}, tickonce.ExecutionPanicked, tickonce.EventRetried},
-		{"done after the stop has cut it short", func(h *hand) {
-			h.stop(nil)
-			h.work(time.Second)
-			h.work(11 * time.Second)
-			h.worker.Ended(h.runs[0], nil)
-			h.work(11 * time.Second)
-		}, tickonce.ExecutionOK, tickonce.EventDone},
+		{"a stop that cuts it short", cutShort(func(context.Context, *tickonce.Job) error { return errBoom }), tickonce.ExecutionCancelled, tickonce.EventRetried},
+		{"a panic after the stop has cut it short", cutShort(panics), tickonce.ExecutionPanicked, tickonce.EventRetried},
+		{"done after the stop has cut it short", cutShort(delivered), tickonce.ExecutionOK, tickonce.EventDone},
 		{"Job.Ack", byHand(func(ctx context.Context, j *tickonce.Job) error { return j.Ack(ctx) }), tickonce.ExecutionOK, tickonce.EventDone},
 		{"Job.Retry", byHand(func(ctx context.Context, j *tickonce.Job) error { return j.Retry(ctx, errBoom) }), tickonce.ExecutionFailed, tickonce.EventRetried},
 		{"Job.Fail", byHand(func(ctx context.Context, j *tickonce.Job) error { return j.Fail(ctx, nil) }), tickonce.ExecutionFailed, tickonce.EventDied},

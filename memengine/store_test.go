@@ -91,7 +91,7 @@ func (w *workload) plan() func() error {
 				r.DueAt = store.None
 			}
 			g := store.Guard{Name: r.Name}
-			if old, ok := s.names.Get(&schedule{Schedule: r}); ok {
+			if old := s.named(r.Name); old != nil {
 				g.ID, g.Rev = old.ID, old.Rev
 				if rng.IntN(2) == 0 {
 					r.ID = old.ID
@@ -116,7 +116,7 @@ func (w *workload) plan() func() error {
 			}
 			if rng.IntN(2) == 0 { // of a few names, so that they wait for each other; "gone" never has a row
 				in.From = &store.Source{Schedule: []string{"s0", "s1", "gone"}[rng.IntN(3)], FireAt: w.clock.now, Alone: rng.IntN(4) > 0}
-				if old, ok := s.names.Get(&schedule{Schedule: row(in.From.Schedule, 0)}); ok {
+				if old := s.named(in.From.Schedule); old != nil {
 					in.From.ScheduleID = old.ID
 				}
 				if rng.IntN(8) == 0 {

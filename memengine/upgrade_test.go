@@ -30,7 +30,7 @@ func TestD1WhatVersion1WroteIsRead(t *testing.T) {
 	require.Zero(t, r)
 	checkIndexes(t, s, c.now)
 
-	held, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: "held"}})
+	held := s.named("held")
 	require.NotNil(t, held)
 	require.Equal(t, store.Schedule{
 		ID: held.ID, Rev: 1, Name: "held", Spec: "@every 1s", Queue: "q", Payload: []byte("payload"),
@@ -69,7 +69,7 @@ func TestD1WhatVersion2WroteIsRead(t *testing.T) {
 	require.Zero(t, r)
 	checkIndexes(t, s, c.now)
 
-	rich, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: "rich"}})
+	rich := s.named("rich")
 	require.Equal(t, store.Schedule{
 		ID: 1, Rev: 2, Name: "rich", Spec: "@every 1s", Queue: "q", Payload: []byte("payload"), Stamps: stamps,
 		CatchUp: store.CatchUp{Max: 64}, Anchor: 7000, Cursor: 7000, DueAt: store.None, SetAt: 900,
