@@ -147,21 +147,26 @@ var drawings = [...]struct {
 		if v := d.visibility(); d.n("takes", 2) == 1 {
 			f.Takes = Span{v - time.Millisecond, v + time.Millisecond}
 		}
+		ofResults(d, f)
 	}},
 	FaultHandlerFails: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
 		if len(d.scenario.Outboxes) > 0 {
 			f.Applied = one(d, "applied", 0, AppliedYes)
 		}
+		ofResults(d, f)
 	}},
 	FaultHandlerPanics: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+		ofResults(d, f)
 	}},
 	FaultHandlerHangs: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+		ofResults(d, f)
 	}},
 	FaultPoison: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule = d.chance(), d.lasts(), d.anySchedule()
+		ofResults(d, f)
 	}},
 	FaultHandlerSpawns: {"handler", false, func(d *drawing, f *Fault) {
 		f.Chance, f.For, f.Schedule, f.Jobs = d.chance(), d.lasts(), d.anySchedule(), one(d, "jobs", 1, 2, 10)
@@ -216,6 +221,27 @@ var drawings = [...]struct {
 			f.Spec = d.spec()
 		}
 	}},
+}
+
+// ofResults draws what a fault of handlers has beside, where handlers deliver
+// results: half of them are of deliveries alone.
+func ofResults(d *drawing, f *Fault) {
+	outboxes := d.scenario.Outboxes
+	if !slices.ContainsFunc(d.scenario.Schedules, func(s Schedule) bool { return s.Deliver != "" }) {
+		return
+	}
+	if d.n("of", 2) == 1 {
+		f.Queue = outboxes[d.n("outbox", len(outboxes))].Name
+	}
+	switch f.Kind {
+	case FaultHandlerFails, FaultPoison:
+		f.Error = one(d, "error", Class{}, Class{Kind: ClassTransient}, Class{Kind: ClassPermanent}, Class{Kind: ClassTimeout}, Class{ClassRetryAfter, 10 * time.Second})
+	case FaultHandlerSlow, FaultHandlerHangs:
+		f.Applied = one(d, "applied", 0, AppliedYes)
+		if try := tryTimeoutMS * time.Millisecond; f.Queue != "" && f.Takes != (Span{}) {
+			f.Takes = Span{try - time.Millisecond, try + time.Millisecond}
+		}
+	}
 }
 
 // edited draws of which schedule an edit is: half of them are of the one that

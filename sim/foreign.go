@@ -113,7 +113,9 @@ func (t *truth) inserted(b *store.Batch, done *store.Committed) {
 			job.schedule, job.incarnation, job.boundary = t.named[from.Schedule], from.ScheduleID, from.FireAt
 			job.origin, job.timeoutMS, job.alone = from.Origin, from.TimeoutMS, from.Alone
 			if job.origin != 0 {
-				cause = t.ends[slices.IndexFunc(b.Settles, func(s store.Settle) bool { return s.Job == job.origin })]
+				if i := slices.IndexFunc(b.Settles, func(s store.Settle) bool { return s.Job == job.origin }); i >= 0 {
+					cause = t.ends[i]
+				}
 			} else {
 				job.once = job.schedule.row.RunOnce
 				told, heard = EventTriggered, tickonce.EventTriggered

@@ -132,8 +132,8 @@ func (a *attempt) outcome() (store.Execution, Class) {
 		return store.OK, Class{}
 	}
 	ended, class := store.Failed, a.class
-	if a.ends == panics {
-		ended = store.Panicked
+	if a.ends == panics { // which says nothing
+		ended, class = store.Panicked, Class{}
 	}
 	if a.cut && (class.Kind == ClassPlain || class.Kind == ClassTimeout) { // the job cannot help it (W6)
 		class = Class{Kind: ClassRetryAfter}

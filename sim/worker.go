@@ -214,10 +214,10 @@ func (w *worker) wakeUp() {
 // begin has the handler of a run begin.
 func (w *worker) begin(run *tickonce.Run) {
 	w.numbers++
-	a := &attempt{worker: w, hired: hired{run: run, number: w.numbers, timeoutAt: store.None, holds: store.None, renewBy: store.None}}
+	a := &attempt{worker: w, hired: hired{run: run, number: w.numbers, timeoutAt: store.None, holds: store.None, renewBy: store.None, turns: -1}}
 	w.attempts = append(w.attempts, a)
 	a.take(run.Job)
-	if j := w.node.w.truth.jobs[store.JobID(run.Job.ID)]; j != nil {
+	if j := w.node.w.truth.jobs[run.Job.ID]; j != nil { // or it has ended on the way here
 		a.renewed(j.stamps.VisibilityMS)
 		bounds := []int64{w.queue.timeout.Milliseconds(), j.timeoutMS}
 		if w.queue.outbox != nil { // nothing renews its claim (O4)
