@@ -148,7 +148,7 @@
 // heartbeat=, which says how often the program extends a claim, and those that a
 // late-ack, duplicate-ack or lost-ack of the scenario concerns, for the whole run.
 // When a handler panics there, its worker goes on and nobody settles the claim. Such
-// workers have no concurrency= and no timeout=.
+// workers have no concurrency= and no timeout=, and that of a schedule does not bind them.
 //
 // Of a schedule's line, the keys from overlap= on are its policies. With overlap=skip a boundary is skipped while a job of
 // the schedule is pending or claimed, with buffer-one while one is pending; and with
