@@ -18,6 +18,7 @@ type said struct {
 	mu      sync.Mutex
 	ends    int  // that are being written
 	over    bool // the run has ended
+	lost    bool // so was its claim, which was told
 	deliver []store.Insert
 	summary string
 }

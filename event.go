@@ -46,7 +46,7 @@ const (
 	EventDone      // Queue, Job, Execution, Took
 	EventRetried   // Queue, Job, Execution, Count: the attempt, Took, Wait, Reason: the error's text
 	EventDied      // Queue, Job, Execution, Count: the attempt, Took, Reason: the error's text
-	EventClaimLost // Queue, Job
+	EventClaimLost // Queue, Job; once for a claim, when who has it meets its loss: it lapsed, or its job was cancelled, which the history tells apart
 	EventCancelled // Queue, Job
 	EventRequeued  // Queue, Job: the new id
 	EventPurged    // Queue, Count

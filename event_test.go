@@ -164,6 +164,9 @@ func TestEventsOfAFiredJobNameItsSchedule(t *testing.T) {
 		require.Equal(t, []tickonce.Event{{
 			Kind: tickonce.EventClaimLost, At: start.Add(time.Hour), Queue: "q", Job: job.ID, Schedule: "s", Boundary: start.Add(2 * time.Minute),
 		}}, r.take())
+		require.ErrorIs(t, job.Heartbeat(r.ctx, 0), tickonce.ErrClaimLost)
+		require.ErrorIs(t, job.Ack(r.ctx), tickonce.ErrClaimLost)
+		require.Empty(t, r.take(), "it is told once")
 	})
 }
 

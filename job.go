@@ -109,7 +109,7 @@ func (j *Job) Heartbeat(ctx context.Context, extension time.Duration) error {
 	case err != nil:
 		return &OpError{Op: "heartbeat", Queue: j.Queue, Err: err}
 	case deadline[0] == store.None:
-		j.engine.emit(j.event(EventClaimLost, timeOf(now)))
+		j.lost(timeOf(now))
 		return ErrClaimLost
 	}
 	j.Deadline = timeOf(deadline[0])

@@ -124,11 +124,13 @@ func executionOf(err error) Execution {
 
 // settled tells of a settlement.
 func (j *Job) settled(now store.Instant, end ending, ok bool) {
-	if ok {
-		j.end()
-		j.engine.details.settled(j, now, end)
+	if !ok {
+		j.lost(timeOf(now))
+		return
 	}
-	j.engine.emit(j.ended(now, end, ok))
+	j.end()
+	j.engine.details.settled(j, now, end)
+	j.engine.emit(j.ended(now, end))
 	j.engine.tripped(now, j.Schedule, j.Queue, j.ID, end.Tripped)
 }
 
@@ -145,11 +147,19 @@ func (j *Job) event(kind EventKind, at time.Time) Event {
 	return Event{Kind: kind, At: at, Queue: j.Queue, Job: j.ID, Schedule: j.Schedule, Boundary: j.Boundary}
 }
 
-// ended is the event of a settlement.
-func (j *Job) ended(now store.Instant, end ending, ok bool) Event {
-	if !ok {
-		return j.event(EventClaimLost, timeOf(now))
+// lost tells, once, that the claim is not the live one any more.
+func (j *Job) lost(at time.Time) {
+	j.said.mu.Lock()
+	told := j.said.lost
+	j.said.lost = true
+	j.said.mu.Unlock()
+	if !told {
+		j.engine.emit(j.event(EventClaimLost, at))
 	}
+}
+
+// ended is the event of a settlement.
+func (j *Job) ended(now store.Instant, end ending) Event {
 	kinds := [...]EventKind{store.Pending: EventRetried, store.Done: EventDone, store.Dead: EventDied}
 	_, outbox := OutboxName(j.Queue)
 	if outbox {

@@ -19,7 +19,8 @@ type Overlap = store.Overlap
 // schedule's name is claimed at once, and one tick fires at most one boundary.
 // A claim that has lapsed is in the way until its job is claimed again, or
 // dies: a schedule that moves to another queue waits for the job it left in the
-// old one.
+// old one, and one whose job was in hand when its worker was killed waits until
+// that claim has lapsed.
 const (
 	OverlapAllow     = store.Allow
 	OverlapSkip      = store.SkipLive  // not while one is pending or claimed

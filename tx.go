@@ -139,7 +139,7 @@ func (tx *Tx) commit() error {
 	for i, job := range tx.claims {
 		job.end()
 		tx.engine.details.settled(job, done.Now, tx.endings[i])
-		tx.events[tx.told[i]] = job.ended(done.Now, tx.endings[i], true)
+		tx.events[tx.told[i]] = job.ended(done.Now, tx.endings[i])
 	}
 	tx.engine.announce(done.Now, tx.events)
 	for i, job := range tx.claims {

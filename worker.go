@@ -24,8 +24,8 @@ type WorkerConfig struct {
 	Concurrency int
 
 	// Timeout is how long a run may take, from its claim on; then it has
-	// failed (X5). A job may have less of its own. Default: no bound. 1 ms to
-	// 365 days.
+	// failed (X5). A job may have less of its own. Default: no bound. At least
+	// 1 ms.
 	Timeout time.Duration
 
 	// Poll is how often the worker, with nothing to do, looks for jobs that
@@ -47,7 +47,7 @@ func (c WorkerConfig) withDefaults(e Config) (WorkerConfig, error) {
 	f.within("Concurrency", &c.Concurrency, 1, 1, maxBatch)
 	f.poll(&c.Poll, e.Poll)
 	if c.Timeout != 0 {
-		f.between("Timeout", &c.Timeout, 0, time.Millisecond, 365*24*time.Hour)
+		f.between("Timeout", &c.Timeout, 0, time.Millisecond, durationOf(core.MaxIntervalMS))
 	}
 	if c.StopTimeout = max(c.StopTimeout, -1); c.StopTimeout >= 0 {
 		f.between("StopTimeout", &c.StopTimeout, 10*time.Second, time.Millisecond, 24*time.Hour)
@@ -476,7 +476,7 @@ func (w *Worker) extend(ctx context.Context) {
 func (w *Worker) lost(r *Run, at time.Time) {
 	r.state = runLoose
 	r.finish(ErrClaimLost)
-	w.engine.emit(r.Job.event(EventClaimLost, at))
+	r.Job.lost(at)
 }
 
 func (w *Worker) claim(ctx, call context.Context) {

@@ -168,7 +168,11 @@ func TestW2ConfigIsChecked(t *testing.T) {
 			})
 		})
 	}
-	_, err := r.NewWorker("q", tickonce.WorkerConfig{Concurrency: -1, Timeout: -1})
+	longest := 106_751 * 24 * time.Hour // of any duration
+	_, err := r.NewWorker("q", tickonce.WorkerConfig{Timeout: longest})
+	require.NoError(t, err)
+	require.Equal(t, longest, newRig(t, tickonce.Config{}).schedule("s", "@every 1m", tickonce.ScheduleOptions{Timeout: longest}).Options.Timeout)
+	_, err = r.NewWorker("q", tickonce.WorkerConfig{Concurrency: -1, Timeout: -1})
 	require.ErrorContains(t, err, "Concurrency")
 	require.ErrorContains(t, err, "Timeout", "all faults at once")
 	r.refusedUnwritten("no handler", tickonce.ErrInvalidOption, func(e *tickonce.Engine) error {

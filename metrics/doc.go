@@ -134,7 +134,8 @@
 //	schedule  the schedule's name, of those in Options.Schedules
 //	reason    pause, hours, policy, overlap, cap, missed
 //	change    what was done: scheduled, unscheduled, paused, resumed; gained, lapsed, lost
-//	outcome   of an execution: ok, failed, timed_out, panicked, cancelled, lost;
+//	outcome   of an execution: ok, failed, timed_out, panicked, cancelled (its
+//	          worker stopped), lost (its claim lapsed, or its job was cancelled);
 //	          of a delivery: delivered, transient, permanent, lost; of all else:
 //	          ok, failed. Lost is what was not settled while its claim was live
 //	cause     lost: another runner leads; store: it cannot be reached

@@ -52,7 +52,7 @@ var swarmKeys = []key[Swarm]{
 var queueKeys = []key[Queue]{
 	{"workers", func(q *Queue) value { return numberValue[int]{n: &q.Workers, most: MaxWorkers, always: true} }},
 	{"concurrency", func(q *Queue) value { return numberValue[int]{n: &q.Concurrency, least: 1, most: MaxWorkers} }},
-	{"timeout", func(q *Queue) value { return durationValue{d: &q.Timeout, most: 365 * 24 * time.Hour} }},
+	{"timeout", func(q *Queue) value { return durationValue{d: &q.Timeout} }},
 }
 
 var outboxKeys = []key[Outbox]{

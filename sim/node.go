@@ -29,10 +29,11 @@ type node struct {
 	owner      string // begins the owner tokens of its runners
 	registered int    // schedules, in this life
 	workers    []*worker
-	working    *worker  // whose step it is; nil: the process's own, or its runner's
-	handling   *attempt // whose handler's step it is; nil: none's
-	rouses     bool     // its operation has something to do for its workers
-	leaving    bool     // it was told to stop, and its workers go on with what they have in hand
+	working    *worker          // whose step it is; nil: the process's own, or its runner's
+	handling   *attempt         // whose handler's step it is; nil: none's
+	lost       map[claimID]bool // whose loss its engine has told
+	rouses     bool             // its operation has something to do for its workers
+	leaving    bool             // it was told to stop, and its workers go on with what they have in hand
 
 	runner *tickonce.Runner // nil unless the schedules are run
 	loop   loop             // its
@@ -140,6 +141,7 @@ func (n *node) boot() {
 	if n.w.rig.above != nil {
 		s = n.w.rig.above(s)
 	}
+	n.lost = map[claimID]bool{}
 	engine, err := tickonce.New(s, n.config())
 	if err != nil {
 		panic(fmt.Sprintf("sim: a scenario with an invalid configuration passed its check: %v", err))

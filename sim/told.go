@@ -18,6 +18,22 @@ func (w *world) owes(kind tickonce.EventKind, at store.Instant, what, times int6
 	}
 }
 
+// claimID is a claim, by its token.
+type claimID struct {
+	job     store.JobID
+	attempt int
+}
+
+// owesLoss is owes for a claim that is not the live one, of which a process is told
+// once, however often it asks.
+func (w *world) owesLoss(at store.Instant, job store.JobID, attempt int32) {
+	n, id := w.acting, claimID{job, int(attempt)}
+	if n.reply == faultstore.Pass && !n.lost[id] {
+		n.lost[id] = true
+		w.owes(tickonce.EventClaimLost, at, int64(job), 1)
+	}
+}
+
 // sumOf is what one event adds to a sum, in which equal ones cancel each other.
 func sumOf(kind tickonce.EventKind, at store.Instant, what int64) uint64 {
 	return core.Mix64(core.Mix64(uint64(kind)^uint64(at)<<8) ^ uint64(what))
@@ -41,6 +57,11 @@ func (n *node) hears(e tickonce.Event) {
 		return
 	case tickonce.EventClaimLost:
 		if n.working != nil && n.working.outage && n.handling == nil { // it could not be renewed in time, as no call answered
+			for _, a := range n.working.attempts {
+				if a.job.ID == e.Job {
+					n.lost[claimID{e.Job, a.job.Attempt}] = true
+				}
+			}
 			return
 		}
 	case tickonce.EventEnqueued, tickonce.EventTriggered:

@@ -76,7 +76,7 @@ func (t *truth) refused(b *store.Batch, done *store.Committed) {
 	switch at.Why {
 	case store.ClaimLost:
 		s := &b.Settles[at.Index]
-		t.w.owes(tickonce.EventClaimLost, done.Now, int64(s.Job), 1)
+		t.w.owesLoss(done.Now, s.Job, s.Attempt)
 		if a := n.attemptAt(s.Job, s.Attempt); a != nil && a.run != nil && n.handling == nil {
 			a.isSettled(false)
 		}
@@ -170,7 +170,7 @@ func (t *truth) outcomeOf(a *attempt, j *trueJob, s *store.Settle) (e Event) {
 // owesEnd notes what a process is told of a settlement.
 func (w *world) owesEnd(a *attempt, j *trueJob, s *store.Settle, done bool, now store.Instant) {
 	if !done || j == nil {
-		w.owes(tickonce.EventClaimLost, now, int64(s.Job), 1)
+		w.owesLoss(now, s.Job, s.Attempt)
 		return
 	}
 	kinds := [...]tickonce.EventKind{store.Pending: tickonce.EventRetried, store.Done: tickonce.EventDone, store.Dead: tickonce.EventDied}

@@ -573,7 +573,7 @@ func (t *truth) Extend(ctx context.Context, extends []store.Extend, out []store.
 			}
 		}
 		if !held {
-			t.w.owes(tickonce.EventClaimLost, now, int64(e.Job), 1)
+			t.w.owesLoss(now, e.Job, e.Attempt)
 		}
 		if !held && t.w.watched() {
 			t.w.tellOfRefusal(e.Job, e.Attempt)

@@ -275,12 +275,12 @@ func skipText(s store.Skip) string {
 func (t *truth) passesOver(s *trueSchedule, row *store.Schedule, skips []store.Skip, anew bool) {
 	var over fates
 	if anew {
-		if first := s.first(); t.w.intent.as != nil && s.known && !s.undecidable() && first <= row.SetAt {
+		if t.w.intent.as != nil && s.leavesDue(row.SetAt) {
 			reason := store.SkipMissed
 			if s.row.Paused != store.Active {
 				reason = store.SkipPause
 			}
-			over.skip(reason, first, s.after(row.SetAt), s.interval)
+			over.skip(reason, s.first(), s.after(row.SetAt), s.interval)
 		}
 		t.w.coverage.sometimes(missedByEdit, over.skipped() > 0)
 		if row.Anchor < row.SetAt {
@@ -289,6 +289,12 @@ func (t *truth) passesOver(s *trueSchedule, row *store.Schedule, skips []store.S
 		t.w.coverage.sometimes(beforeItsGrid, over.skippedBy(store.SkipBefore) > 0)
 	}
 	t.namesSkips(s, skips, over.skips[:])
+}
+
+// leavesDue reports whether boundaries of its grid are due at now, though the row may be
+// held. A run-once that had its turn has none to come (X8).
+func (s *trueSchedule) leavesDue(now store.Instant) bool {
+	return s.known && intervalOf(s.row.Spec) != 0 && s.row.Paused != store.PausedByRunOnce && s.first() <= now
 }
 
 // triggered checks what a fire by hand makes of the row: it is the turn of a run-once

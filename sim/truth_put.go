@@ -185,8 +185,8 @@ func (t *truth) registered(s *trueSchedule, row *store.Schedule, skips []store.S
 		return
 	}
 	if s.known {
-		if first := s.first(); as != nil && !s.undecidable() && first <= row.SetAt {
-			w.owes(tickonce.EventSkipped, now, s.index, int64(row.SetAt-first)/s.interval+1)
+		if as != nil && s.leavesDue(row.SetAt) {
+			w.owes(tickonce.EventSkipped, now, s.index, int64(row.SetAt-s.first())/s.interval+1)
 		}
 		w.chargeUnfired(s, left)
 		delete(t.byID, s.row.ID)

@@ -24,6 +24,13 @@ func boundaryFrom(anchor store.Instant, intervalMS int64, t store.Instant) (stor
 	return BoundaryAfter(anchor, intervalMS, t)
 }
 
+// gridOf is the interval of the row's grid, if there is one, though the row may be
+// held for another fault.
+func gridOf(row *store.Schedule) (intervalMS int64, ok bool) {
+	spec, fault := scanSpec(row.Spec)
+	return spec.IntervalMS(), fault == 0 && row.Anchor.Valid() && row.Cursor.Valid()
+}
+
 // OnGrid reports whether t is a boundary of the row's grid. The interval is 0
 // where the row cannot be decided.
 func OnGrid(row *store.Schedule, t store.Instant) (on bool, intervalMS int64) {

@@ -43,16 +43,16 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 
 // passedOver are the boundaries of which nobody else tells when a new grid
 // begins: those of the old one that were due, and those of the new one that
-// were before it began.
+// were before it began. A run-once that had its turn has none to come (X8).
 func passedOver(old, row *store.Schedule, intervalMS int64, now store.Instant) []store.Skip {
 	var skips []store.Skip
-	if old != nil {
-		if spec, problem := checkRow(old); problem == "" {
+	if old != nil && old.Paused != store.PausedByRunOnce {
+		if intervalMS, ok := gridOf(old); ok {
 			reason := store.SkipMissed
 			if old.Paused != store.Active {
 				reason = store.SkipPause
 			}
-			if skip := due(old, spec.IntervalMS(), now, reason); skip.Count > 0 {
+			if skip := due(old, intervalMS, now, reason); skip.Count > 0 {
 				skips = append(skips, skip)
 			}
 		}
