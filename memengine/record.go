@@ -2,6 +2,7 @@ package memengine
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -134,7 +135,11 @@ func (s *Store) replay(payload []byte, offset int64, tell func(*Record)) (bool, 
 // are taken.
 func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 	at := d.at
-	bad := func(reason string) { d.fail(at, reason) }
+	bad := func(reason string) {
+		if reason != "" {
+			d.fail(at, reason)
+		}
+	}
 	switch tag := d.byte(); tag {
 	case tagRemoveSchedule:
 		row := s.ids.find(d.id())
@@ -146,37 +151,9 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			c.remove(row)
 		}
 	case tagPutSchedule, tagKeepSchedule:
-		next := d.schedule()
-		if d.err != nil {
-			return
+		if next := d.schedule(); d.err == nil {
+			bad(s.stageSchedule(c, tag, &next, given))
 		}
-		if tag == tagKeepSchedule {
-			old := s.named(next.Name)
-			if old == nil || next.Payload != nil {
-				bad("keeps a payload that is not there")
-				return
-			}
-			next.Payload = old.Payload
-		}
-		row := s.ids.find(int64(next.ID))
-		if row != nil {
-			if row.staged != 0 || row.Name != next.Name {
-				bad("changes a schedule that is not there")
-				return
-			}
-			c.putOver(row, putSchedule{row: row, next: &next})
-			return
-		}
-		if next.ID <= given.schedule || next.ID > c.last.schedule {
-			bad("schedule id out of sequence")
-			return
-		}
-		if row := s.named(next.Name); row != nil && !c.removes(row) {
-			bad("two schedules with one name")
-			return
-		}
-		given.schedule = next.ID
-		c.put = append(c.put, putSchedule{next: &next})
 	case tagDropJob:
 		j := s.jobs.find(d.id())
 		switch {
@@ -187,41 +164,9 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 			c.end(j)
 		}
 	case tagPutJob, tagKeepJob, tagFireJob:
-		next := d.job()
-		if d.err != nil {
-			return
+		if next := d.job(); d.err == nil {
+			bad(s.stageJob(c, tag, &next, given))
 		}
-		if !live(next.State) && next.State != store.Dead {
-			bad("unknown state of a job")
-			return
-		}
-		j := s.jobs.find(int64(next.ID))
-		switch row := s.ids.find(int64(next.ScheduleID)); {
-		case tag == tagPutJob:
-		case tag == tagKeepJob && j != nil && next.Payload == nil:
-			next.Payload = j.Payload
-		case tag == tagFireJob && j == nil && row != nil && next.Payload == nil:
-			next.Payload = row.Payload
-		default:
-			bad("keeps a payload that is not there")
-			return
-		}
-		if j != nil {
-			if j.staged != 0 || !sameJob(&j.Job, &next) {
-				bad("changes a job that is not there")
-				return
-			}
-			c.turn(j, next)
-			return
-		}
-		if next.ID <= given.job || next.ID > c.last.job {
-			bad("job id out of sequence")
-			return
-		}
-		given.job = next.ID
-		j = s.newJob(s.queue(next.Queue))
-		j.Job, j.Queue = next, j.q.Name
-		c.bear(j)
 	case tagPutQueue:
 		row := d.queue()
 		if d.err != nil {
@@ -268,17 +213,64 @@ func (s *Store) stageRow(c *changes, d *decoder, given *sequences) {
 	}
 }
 
+// stageSchedule stages a row that was put, and answers why it cannot be one, or "".
+func (s *Store) stageSchedule(c *changes, tag byte, next *store.Schedule, given *sequences) string {
+	row, old := s.ids.find(int64(next.ID)), s.named(next.Name)
+	if tag == tagKeepSchedule {
+		if old == nil || next.Payload != nil {
+			return "keeps a payload that is not there"
+		}
+		next.Payload = old.Payload
+	}
+	switch {
+	case row != nil && (row.staged != 0 || row.Name != next.Name):
+		return "changes a schedule that is not there"
+	case row != nil:
+		c.putOver(row, putSchedule{row: row, next: next})
+		return ""
+	case next.ID <= given.schedule || next.ID > c.last.schedule:
+		return "schedule id out of sequence"
+	case old != nil && !slices.Contains(c.removed, old):
+		return "two schedules with one name"
+	}
+	given.schedule = next.ID
+	c.put = append(c.put, putSchedule{next: next})
+	return ""
+}
+
+// stageJob stages a row that was put, and answers why it cannot be one, or "".
+func (s *Store) stageJob(c *changes, tag byte, next *store.Job, given *sequences) string {
+	if !live(next.State) && next.State != store.Dead {
+		return "unknown state of a job"
+	}
+	j := s.jobs.find(int64(next.ID))
+	switch row := s.ids.find(int64(next.ScheduleID)); {
+	case tag == tagPutJob:
+	case tag == tagKeepJob && j != nil && next.Payload == nil:
+		next.Payload = j.Payload
+	case tag == tagFireJob && j == nil && row != nil && next.Payload == nil:
+		next.Payload = row.Payload
+	default:
+		return "keeps a payload that is not there"
+	}
+	switch {
+	case j != nil && (j.staged != 0 || !sameJob(&j.Job, next)):
+		return "changes a job that is not there"
+	case j != nil:
+		c.turn(j, *next)
+		return ""
+	case next.ID <= given.job || next.ID > c.last.job:
+		return "job id out of sequence"
+	}
+	given.job = next.ID
+	j = s.newJob(s.queue(next.Queue))
+	j.Job, j.Queue = *next, j.q.Name
+	c.bear(j)
+	return ""
+}
+
 // sameJob reports whether b may be a later row of the job a.
 func sameJob(a, b *store.Job) bool {
 	return a.Queue == b.Queue && a.Key == b.Key && a.Schedule == b.Schedule &&
 		a.ScheduleID == b.ScheduleID && a.Origin == b.Origin && a.Alone == b.Alone
-}
-
-func (c *changes) removes(row *schedule) bool {
-	for _, r := range c.removed {
-		if r == row {
-			return true
-		}
-	}
-	return false
 }
