@@ -47,12 +47,12 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 func passedOver(old, row *store.Schedule, intervalMS int64, now store.Instant) []store.Skip {
 	var skips []store.Skip
 	if old != nil && old.Paused != store.PausedByRunOnce {
-		if intervalMS, ok := gridOf(old); ok {
+		if oldIntervalMS, ok := gridOf(old); ok {
 			reason := store.SkipMissed
 			if old.Paused != store.Active {
 				reason = store.SkipPause
 			}
-			if skip := due(old, intervalMS, now, reason); skip.Count > 0 {
+			if skip := due(old, oldIntervalMS, now, reason); skip.Count > 0 {
 				skips = append(skips, skip)
 			}
 		}
