@@ -47,21 +47,26 @@ func (a *attempt) comesThrough(ok bool) {
 	}
 }
 
-// of is an error of the class.
+// of is an error of the class, which an error around it does not say (X6).
 func (c Class) of(err handlerError) error {
 	switch c.Kind {
 	case ClassTransient:
-		return tickonce.Transient(err)
+		return wrapped{tickonce.Transient(err)}
 	case ClassPermanent:
-		return tickonce.Permanent(err)
+		return wrapped{tickonce.Permanent(err)}
 	case ClassTimeout:
-		return timeoutFailure{err}
+		return wrapped{timeoutFailure{err}}
 	case ClassRetryAfter:
-		return tickonce.RetryAfter(c.After, err)
+		return wrapped{tickonce.RetryAfter(c.After, err)}
 	default:
 		return err
 	}
 }
+
+// wrapped is an error that another one has around it.
+type wrapped struct{ error }
+
+func (w wrapped) Unwrap() error { return w.error }
 
 // timeoutFailure is an error that says to be a timeout, as those of package net do.
 type timeoutFailure struct{ handlerError }
