@@ -294,6 +294,9 @@ type change struct {
 	events []Event
 }
 
+// overlaps reports whether the change rests on the jobs that are live (X9).
+func (c *change) overlaps() bool { return c.fire != nil && c.fire.From.Alone }
+
 // planner decides what becomes of a schedule, nil without one, at now.
 type planner func(old *store.Schedule, now store.Instant) (change, error)
 
@@ -310,7 +313,11 @@ func (e *Engine) update(ctx context.Context, op, name string, plan planner) (cha
 		if err != nil || ch.row == nil {
 			return false, 0, err
 		}
-		batch := &store.Batch{Puts: []store.Put{{Guard: guardOf(name, old), Row: *ch.row, Skips: ch.skips}}}
+		guard := guardOf(name, old)
+		if ch.overlaps() {
+			guard.Live = &old.Live
+		}
+		batch := &store.Batch{Puts: []store.Put{{Guard: guard, Row: *ch.row, Skips: ch.skips}}}
 		if ch.fire != nil {
 			batch.Inserts = []store.Insert{*ch.fire}
 		}

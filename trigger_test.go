@@ -196,3 +196,59 @@ func (s putsOf) Commit(ctx context.Context, b *store.Batch) (store.Committed, er
 	*s.puts = append(*s.puts, b.Puts...)
 	return s.Store.Commit(ctx, b)
 }
+
+// What comes between the look of a trigger and its write, and makes another job
+// of the schedule live, is noticed: a job that is retried or requeued, another
+// trigger, a tick.
+func TestX9NothingComesBetweenATriggerAndItsJob(t *testing.T) {
+	for name, trigger := range map[string]func(r *rig) error{
+		"Trigger": func(r *rig) error { _, err := r.Trigger(r.ctx, "s"); return err },
+		"Tx.Trigger": func(r *rig) error {
+			return r.Tx(r.ctx, func(tx *tickonce.Tx) error { _, err := tx.Trigger("s"); return err })
+		},
+	} {
+		for between, first := range map[string]func(r *rig, other *tickonce.Engine) func(){
+			"a retry": func(r *rig, other *tickonce.Engine) func() {
+				_, err := other.Trigger(r.ctx, "s")
+				require.NoError(r.t, err)
+				job, err := other.Claim(r.ctx, "q", "w")
+				require.NoError(r.t, err)
+				return func() { require.NoError(r.t, job.RetryAfter(r.ctx, errBoom, time.Hour)) }
+			},
+			"a requeue": func(r *rig, other *tickonce.Engine) func() {
+				_, err := other.Trigger(r.ctx, "s")
+				require.NoError(r.t, err)
+				job, err := other.Claim(r.ctx, "q", "w")
+				require.NoError(r.t, err)
+				require.NoError(r.t, job.Fail(r.ctx, errBoom))
+				return func() { _, err := other.Requeue(r.ctx, "q", job.ID); require.NoError(r.t, err) }
+			},
+			"another trigger": func(r *rig, other *tickonce.Engine) func() {
+				return func() { _, err := other.Trigger(r.ctx, "s"); require.NoError(r.t, err) }
+			},
+		} {
+			t.Run(name+", "+between, func(t *testing.T) {
+				onEachStore(t, tickonce.Config{}, func(t *testing.T, r *rig) {
+					other := r.Engine // on the store itself
+					r.schedule("s", "@every 1h", tickonce.ScheduleOptions{Overlap: tickonce.OverlapBufferOne})
+					comes := first(r, other)
+					w := r.wire()
+					w.before = func(op faultstore.Op) {
+						if op.Method == faultstore.Commit {
+							w.before = nil
+							comes()
+						}
+					}
+					err := trigger(r)
+					require.Error(t, err)
+					if name == "Trigger" {
+						require.ErrorIs(t, err, tickonce.ErrOverlap, "it has looked again")
+					} else {
+						require.ErrorIs(t, err, tickonce.ErrConflict)
+					}
+					require.Equal(t, store.Live{Pending: 1}, r.row("s").Live)
+				})
+			})
+		}
+	}
+}

@@ -39,6 +39,7 @@ type txRow struct {
 	row     *store.Schedule // as staged, nil without one
 	skips   []store.Skip
 	written bool
+	alone   bool // what is written rests on the jobs that are live (X9)
 }
 
 // TxJob is a job that a transaction enqueues. Its id is given at the commit.
@@ -86,6 +87,9 @@ func (tx *Tx) commit() error {
 	b := &tx.batch
 	for _, r := range tx.order {
 		guard := guardOf(r.name, r.read)
+		if r.alone {
+			guard.Live = &r.read.Live
+		}
 		switch {
 		case !r.written:
 			b.Guards = append(b.Guards, guard)
@@ -191,7 +195,7 @@ func (tx *Tx) update(op, name string, plan planner) (bool, error) {
 	if err != nil || ch.row == nil {
 		return false, err
 	}
-	r.row, r.written = ch.row, true
+	r.row, r.written, r.alone = ch.row, true, r.alone || ch.overlaps()
 	r.skips = append(r.skips, ch.skips...)
 	tx.events = append(tx.events, ch.events...)
 	if ch.fire != nil {

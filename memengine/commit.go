@@ -83,7 +83,7 @@ func (w *batchWrite) guarded(g store.Guard) (row *schedule, holds bool) {
 	if row == nil {
 		return nil, g.ID == 0
 	}
-	return row, row.ID == g.ID && row.Rev == g.Rev
+	return row, row.ID == g.ID && row.Rev == g.Rev && (g.Live == nil || row.Live == *g.Live)
 }
 
 // write is guarded for a schedule that is to be written, once in a batch.

@@ -90,7 +90,7 @@ func (t *truth) guards(g store.Guard) bool {
 	if s == nil || !s.known {
 		return g.ID == 0
 	}
-	return s.row.ID == g.ID && s.row.Rev == g.Rev
+	return s.row.ID == g.ID && s.row.Rev == g.Rev && (g.Live == nil || s.live == *g.Live)
 }
 
 // put checks a written schedule row, and the boundaries that the write names as

@@ -24,11 +24,13 @@ type Batch struct {
 const BatchPayload = 1 << 30
 
 // Guard is what a schedule must be for a batch to be written: the incarnation
-// ID at the revision Rev or, with ID 0, absent.
+// ID at the revision Rev or, with ID 0, absent. Live are the live jobs that it
+// must have as well; nil: any.
 type Guard struct {
 	Name string
 	ID   ScheduleID
 	Rev  Rev
+	Live *Live
 }
 
 // Put writes a schedule row, guarded.

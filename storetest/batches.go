@@ -53,6 +53,8 @@ var batchScenarios = []scenario{
 			holds bool
 		}{
 			{"as it is", guard(row), true},
+			{"with its live jobs", store.Guard{Name: "s", ID: row.ID, Rev: row.Rev, Live: &store.Live{}}, true},
+			{"with other live jobs", store.Guard{Name: "s", ID: row.ID, Rev: row.Rev, Live: &store.Live{Claimed: 1}}, false},
 			{"an old rev", guard(old), false},
 			{"a rev yet to come", store.Guard{Name: "s", ID: row.ID, Rev: row.Rev + 1}, false},
 			{"another incarnation", store.Guard{Name: "s", ID: row.ID + 1, Rev: row.Rev}, false},

@@ -77,7 +77,8 @@ func each[E any](d *draft, part store.Part, elements []E, write func(E) store.Wh
 func (d *draft) holds(g store.Guard) store.Why {
 	row := d.before.schedule(g.Name)
 	absent := g.ID == 0 && row == nil
-	same := g.ID != 0 && row != nil && row.ID == g.ID && row.Rev == g.Rev
+	same := g.ID != 0 && row != nil && row.ID == g.ID && row.Rev == g.Rev &&
+		(g.Live == nil || *g.Live == d.before.live(g.Name))
 	if !absent && !same {
 		return store.Conflict
 	}
