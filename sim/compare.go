@@ -69,6 +69,8 @@ type Tally struct {
 	Retried int64 // attempts that failed before the last one
 	Rerun   int64 // jobs handed out again, since the claim of their worker had lapsed
 	Died    int64
+
+	Undelivered int64 // results of jobs whose delivery was given up; it is none of Retried, Rerun and Died
 }
 
 // Effect is something that happened in the second run and not, or otherwise, in
@@ -87,6 +89,7 @@ type Effect struct {
 	MinBy, MaxBy time.Duration // how late they fired, in true time; of early ones how early
 	ByClock      bool          // and it was since the store's clock was wrong
 
+	Delivery bool // it happened to deliveries of results, not to the jobs themselves
 	Count    int64
 	From, To time.Time // true time
 	Op       string
@@ -109,11 +112,12 @@ type effectKey struct {
 	schedule         string
 	fate             Fate
 	byClock          bool
+	delivery         bool
 	op, reason, rule string
 }
 
 func (e *Effect) key() effectKey {
-	return effectKey{e.Fault, e.Process, e.Kind, e.Schedule, e.Fate, e.ByClock, e.Op, e.Reason, e.Rule}
+	return effectKey{e.Fault, e.Process, e.Kind, e.Schedule, e.Fate, e.ByClock, e.Delivery, e.Op, e.Reason, e.Rule}
 }
 
 func (c *comparer) compare() *Comparison {

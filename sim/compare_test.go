@@ -379,3 +379,22 @@ func TestCompareTellsWhichFiresCameElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// What becomes of the delivery of a result is told apart from what becomes of the job,
+// and none of it is counted as the job's.
+func TestX1WhatIsNotDeliveredIsNoDeadJob(t *testing.T) {
+	s := *parsed(t, `simulate v1
+run      2h
+outbox   chat workers=1
+schedule report every=10m queue=work deliver=chat
+`)
+	with := *parsed(t, s.String()+"during 1h..1h15m handler failing queue=chat\n")
+	c, err := Compare(s, with)
+	require.NoError(t, err)
+	require.Equal(t, []Difference{{What: "results not delivered", Second: 2}}, c.Schedules[0].Differences())
+	require.Equal(t, "2 results are not delivered.", c.Headline())
+	story := c.Story(1)
+	require.Len(t, story, 1)
+	require.Equal(t, "2 results are not delivered", story[0].Text())
+	require.Equal(t, "X7", story[0].Rule)
+}

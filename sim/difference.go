@@ -33,6 +33,7 @@ func (s *ScheduleComparison) Differences() []Difference {
 	add("attempts failed", a.Retried, b.Retried, 0, 0)
 	add("jobs run again", a.Rerun, b.Rerun, 0, 0)
 	add("jobs died", a.Died, b.Died, 0, 0)
+	add("results not delivered", a.Undelivered, b.Undelivered, 0, 0)
 	return list
 }
 
@@ -59,6 +60,7 @@ func (t *Tally) add(o *Tally) {
 	t.Retried += o.Retried
 	t.Rerun += o.Rerun
 	t.Died += o.Died
+	t.Undelivered += o.Undelivered
 }
 
 // Line is an effect, and all whom the same happened to at the same time.

@@ -41,15 +41,18 @@ func (c *Comparison) Headline() string {
 		n, rest, _ := strings.Cut(parts[0], " ")
 		parts[0] = n + pick(n == "1", " boundary ", " boundaries ") + rest
 	}
-	affected, died := 0, int64(0)
+	affected, died, undelivered := 0, int64(0), int64(0)
 	for i := range c.Schedules {
 		s := &c.Schedules[i]
 		more := max(s.Second.Died-s.First.Died, 0)
-		if died += more; s.Changed > 0 || more > 0 {
+		lost := max(s.Second.Undelivered-s.First.Undelivered, 0)
+		undelivered += lost
+		if died += more; s.Changed > 0 || more > 0 || lost > 0 {
 			affected++
 		}
 	}
 	part(died, "job dies", "jobs die", 0)
+	part(undelivered, "result is not delivered", "results are not delivered", 0)
 	var text string
 	if len(c.Second.Failures) > len(c.First.Failures) {
 		text = "The engine breaks a rule that holds whatever happens (" + c.Second.Failures[0].Invariant + "). "
@@ -174,6 +177,16 @@ func whyNever(blow EventKind) Note {
 	}
 }
 
+// whyDelivery says which rule is behind events of the kind, of deliveries.
+func whyDelivery(kind EventKind) Note {
+	switch kind {
+	case EventJobRetried, EventJobDied:
+		return Note{"X7", "a delivery that may succeed another time is tried three times, one that cannot is tried once; the job whose result it is stays done"}
+	default:
+		return whyEvent(kind)
+	}
+}
+
 // whyEvent says which rule is behind events of the kind.
 func whyEvent(kind EventKind) Note {
 	switch kind {
@@ -260,16 +273,26 @@ func (e *Effect) Text() string {
 	case EventTampered:
 		return e.times("its row is changed behind the engine's back")
 	case EventHandlerCut:
+		is := counted(e.Count, "job is", "jobs are")
+		if e.Delivery {
+			is = counted(e.Count, "delivery is", "deliveries are")
+		}
 		switch e.Reason {
 		case "stop":
-			return counted(e.Count, "job is", "jobs are") + " cut off in the middle"
+			return is + " cut off in the middle"
 		case "timeout":
-			return counted(e.Count, "job is", "jobs are") + " given up, taking too long"
+			return is + " given up, taking too long"
 		}
-		return counted(e.Count, "job is", "jobs are") + " given up, the claim was lost"
+		return is + " given up, the claim was lost"
 	case EventJobRetried:
+		if e.Delivery {
+			return counted(e.Count, "delivery fails and is", "deliveries fail and are") + " tried again"
+		}
 		return counted(e.Count, "attempt fails and is", "attempts fail and are") + " made again"
 	case EventJobDied:
+		if e.Delivery {
+			return counted(e.Count, "result is", "results are") + " not delivered"
+		}
 		return counted(e.Count, "job dies", "jobs die") + diesSince(e.Reason)
 	case EventClaimLost:
 		return e.times("a late answer of a worker is refused")

@@ -266,22 +266,17 @@ func (l *ledger) enter(e *Event) {
 			hit.page, hit.anew = p, true
 			l.blows = append(l.blows, hit)
 		}
-	case EventJobRetried:
-		p.tally.Retried++
-		l.retried[e.Job] = true
-	case EventClaimed:
-		if e.Attempt > 1 && !l.retried[e.Job] {
-			p.tally.Rerun++
-		}
-		delete(l.retried, e.Job)
-	case EventJobDied:
-		p.tally.Died++
-		delete(l.retried, e.Job)
+	case EventJobRetried, EventClaimed, EventJobDied:
+		l.tally(p, e)
 	}
 	if int(e.Kind) < len(telling) && telling[e.Kind] {
 		told := Effect{
 			Fault: fault, Kind: e.Kind, Process: e.Process, Schedule: e.Schedule, Op: e.Op, Reason: e.Reason,
-			Count: 1, From: e.At, To: e.At, MinBy: e.By, MaxBy: e.By, Event: e.ID, Note: whyEvent(e.Kind),
+			Delivery: e.Origin != 0,
+			Count:    1, From: e.At, To: e.At, MinBy: e.By, MaxBy: e.By, Event: e.ID, Note: whyEvent(e.Kind),
+		}
+		if told.Delivery {
+			told.Note = whyDelivery(e.Kind)
 		}
 		switch e.Kind {
 		case EventClockTurned:
@@ -291,6 +286,25 @@ func (l *ledger) enter(e *Event) {
 		}
 		merge(&l.events, l.at, told)
 	}
+}
+
+// tally counts what became of a job, or of the delivery of its result.
+func (l *ledger) tally(p *page, e *Event) {
+	switch {
+	case e.Origin != 0:
+		if e.Kind == EventJobDied {
+			p.tally.Undelivered++
+		}
+	case e.Kind == EventJobRetried:
+		p.tally.Retried++
+		l.retried[e.Job] = true
+		return
+	case e.Kind == EventJobDied:
+		p.tally.Died++
+	case e.Attempt > 1 && !l.retried[e.Job]:
+		p.tally.Rerun++
+	}
+	delete(l.retried, e.Job)
 }
 
 // faultOf is the fault that led to the event.

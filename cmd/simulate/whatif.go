@@ -351,17 +351,18 @@ type scheduleWhatIfObject struct {
 }
 
 type tallyObject struct {
-	OnTime     int64 `json:"on_time"`
-	Late       int64 `json:"late"`
-	Early      int64 `json:"early"`
-	Again      int64 `json:"again"`
-	Skipped    int64 `json:"skipped"`
-	MaxLateMS  int64 `json:"max_late_ms"`
-	MaxEarlyMS int64 `json:"max_early_ms"`
-	Held       int64 `json:"held"`
-	Retried    int64 `json:"retried"`
-	Rerun      int64 `json:"rerun"`
-	Died       int64 `json:"died"`
+	OnTime      int64 `json:"on_time"`
+	Late        int64 `json:"late"`
+	Early       int64 `json:"early"`
+	Again       int64 `json:"again"`
+	Skipped     int64 `json:"skipped"`
+	MaxLateMS   int64 `json:"max_late_ms"`
+	MaxEarlyMS  int64 `json:"max_early_ms"`
+	Held        int64 `json:"held"`
+	Retried     int64 `json:"retried"`
+	Rerun       int64 `json:"rerun"`
+	Died        int64 `json:"died"`
+	Undelivered int64 `json:"undelivered"`
 }
 
 type effectObject struct {
@@ -420,6 +421,6 @@ func runOf(name string, r *sim.Result) runOfObject {
 func tallyJSON(t *sim.Tally) tallyObject {
 	return tallyObject{
 		t.OnTime, t.Late, t.Early, t.Again, t.Skipped, t.MaxLate.Milliseconds(), t.MaxEarly.Milliseconds(),
-		t.Held, t.Retried, t.Rerun, t.Died,
+		t.Held, t.Retried, t.Rerun, t.Died, t.Undelivered,
 	}
 }

@@ -87,7 +87,7 @@ func TestTheDataReconcileWithTheResult(t *testing.T) {
 			require.Equal(t, want.Skipped, got.Skipped, about)
 			require.Equal(t, map[string]int64{
 				"on time": got.OnTime, "early": got.Early, "late": got.Late, "again": got.FiredAgain,
-				"skipped": got.Skipped, "failed": got.Failed, "dead": got.Dead,
+				"skipped": got.Skipped, "failed": got.Failed, "dead": got.Dead, "undelivered": got.Undelivered,
 			}, rows(&got), about)
 			if !wrongClock(s) {
 				require.Equal(t, want.MaxLate.Milliseconds(), got.Longest, about)
@@ -113,7 +113,7 @@ func TestTheDataReconcileWithTheResult(t *testing.T) {
 
 // rows counts what is drawn, by kind.
 func rows(s *schedule) map[string]int64 {
-	n := map[string]int64{"on time": 0, "early": 0, "late": 0, "again": 0, "skipped": 0, "failed": 0, "dead": 0}
+	n := map[string]int64{"on time": 0, "early": 0, "late": 0, "again": 0, "skipped": 0, "failed": 0, "dead": 0, "undelivered": 0}
 	for _, q := range s.Runs {
 		n["on time"] += q[2]
 	}
