@@ -64,6 +64,8 @@ func TestDrawGolden(t *testing.T) {
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 	s.Outboxes = []Outbox{{Name: "mail"}, {Name: "sms"}}
 	section("faults=4..9 kinds=handler-failing,handler-spawning", 0, 1, 2, 3, 4, 5, 6, 7, 1<<63)
+	s.Schedules[0].Deliver = "mail"
+	section("faults=4..9 kinds=handler-slow,handler-failing,handler-panicking,handler-hanging,handler-poisoned", 0, 1, 2, 3, 4, 5, 6, 7, 1<<63)
 	require.Equal(t, string(golden), b.String())
 }
 
