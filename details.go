@@ -44,6 +44,8 @@ type details struct {
 	read    int64    // the latest number that a reader got
 	dropped int64    // before any reader got them
 	added   signal
+
+	of map[JobID][]int64 // the numbers of those that are kept, by the job
 }
 
 // Details yields the engine's details, the oldest one that is still there first,
@@ -107,8 +109,15 @@ func (d *details) add(detail Detail) {
 		if oldest.Number > d.read {
 			d.dropped++
 		}
+		if d.of[oldest.Job] = d.of[oldest.Job][1:]; len(d.of[oldest.Job]) == 0 {
+			delete(d.of, oldest.Job)
+		}
 		*oldest = detail
 	}
+	if d.of == nil {
+		d.of = map[JobID][]int64{}
+	}
+	d.of[detail.Job] = append(d.of[detail.Job], d.last)
 	d.mu.Unlock()
 	d.added.raise()
 }
@@ -129,9 +138,8 @@ func (d *details) after(number int64) (Detail, bool) {
 func (d *details) join(run *PastRun) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for number := d.last - int64(len(d.ring)); number < d.last; number++ {
-		switch detail := &d.ring[number%int64(d.most)]; {
-		case detail.Job != run.Job:
+	for _, number := range d.of[run.Job] {
+		switch detail := &d.ring[(number-1)%int64(d.most)]; {
 		case detail.Entry == 0 && detail.Attempt == run.Attempt:
 			run.Summary = detail.Summary
 		case detail.Entry != 0 && run.Then == store.Done:

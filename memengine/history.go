@@ -19,8 +19,9 @@ type history[E any] struct {
 	oldest, newest *entry[E]
 	weight         int64
 	last           store.EntryID
-	spare          *entry[E] // to use again
-	read           *entry[E] // the latest page ended with it, unless it has been dropped: the next one begins there
+	spare          *entry[E]    // to use again
+	reads          [8]*entry[E] // what pages of the latest readers ended with, unless it has been dropped: their next ones begin there
+	reader         uint8        // whose place the next one takes
 }
 
 // past is what is known of one name.
@@ -148,15 +149,21 @@ func (h *history[E]) began(next, old store.ScheduleID, before store.Instant) {
 
 // page fills dst with the entries of the name before the id, newest first.
 func (h *history[E]) page(p *past[E], before store.EntryID, dst []E, number func(*E) *store.EntryID) (n int) {
-	e := p.newest
-	if h.read != nil && h.read.of == p && h.read.id == before { // or to read them all would take the square of their number
-		e = h.read.older
+	e, reader := p.newest, -1
+	for i, end := range h.reads { // or to read them all would take the square of their number
+		if end != nil && end.of == p && end.id == before {
+			e, reader = end.older, i
+		}
+	}
+	if reader < 0 {
+		reader = int(h.reader)
+		h.reader = (h.reader + 1) % uint8(len(h.reads))
 	}
 	for ; e != nil && n < len(dst); e = e.older {
 		if before == 0 || e.id < before {
 			dst[n] = e.row
 			*number(&dst[n]) = e.id
-			h.read = e
+			h.reads[reader] = e
 			n++
 		}
 	}

@@ -30,6 +30,16 @@ func TestX11APageBeginsWhereTheLastOneEnded(t *testing.T) {
 	p.newest = nil // it is not looked at
 	require.Equal(t, []store.EntryID{13, 11, 9}, page(p, 15, 3))
 	p.newest = newest
+	page(p, 0, 3)
+	page(p, 0, 3)
+	p.newest = nil
+	for range 2 { // two readers in turn
+		require.Equal(t, []store.EntryID{13, 11, 9}, page(p, 15, 3))
+	}
+	for range 2 {
+		require.Equal(t, []store.EntryID{7, 5, 3}, page(p, 9, 3))
+	}
+	p.newest = newest
 
 	require.Equal(t, []store.EntryID{20, 18}, page(other, 0, 2))
 	require.Equal(t, []store.EntryID{7, 5}, page(p, 9, 2))
