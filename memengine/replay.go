@@ -31,7 +31,8 @@ type Change[T any] struct{ Before, After *T }
 // before it is applied; record and rows are tell's only until that returns, and
 // to be read alone. The store that it answers has the state that the engine had
 // which wrote the log, and no journal; that of d is not used. Its clock stands at
-// the last record.
+// the last record. Of the history it keeps as much as the default limits do, since
+// no record has the engine's.
 //
 // A log that breaks off, and one that is damaged, are treated as by [Open].
 func Replay(d Durable, tell func(*Record)) (*Store, Recovery, error) {
