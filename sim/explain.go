@@ -245,6 +245,9 @@ func (x *explainer) work(until time.Time) error {
 		if len(x.runs) > 0 && x.runs[0].ends.Before(next) {
 			next = x.runs[0].ends
 		}
+		if next.Before(x.clock) { // there is more to do at once
+			next = x.clock
+		}
 	}
 	x.clock = until
 	return nil

@@ -283,3 +283,13 @@ func TestExplainPolicies(t *testing.T) {
 		})
 	}
 }
+
+// A worker that has more to do at once, since a job was given back while others run,
+// does it at that very instant.
+func TestX4BreakerOpensInTheTimeOfTheExplanation(t *testing.T) {
+	const m = time.Minute
+	told, err := Explain(Question{Spec: "@every 1m", Takes: m, For: 20 * m, Policies: Policies{Timeout: m / 2, Breaker: 2}})
+	require.NoError(t, err)
+	require.Len(t, told.Notes, 3)
+	require.Equal(t, Note{"X4", "its breaker paused it at 2026-01-01T00:05:53.281Z, and nothing more comes until it is resumed"}, told.Notes[2])
+}
