@@ -234,6 +234,7 @@ func TestD4AKilledProcessLosesNothingAndFiresNothingTwice(t *testing.T) {
 			look.Do(func() {
 				_, _, err := fileengine.Open(dir, tickonce.Config{}, fileengine.Options{})
 				require.ErrorIs(t, err, fileengine.ErrLocked)
+				require.EqualError(t, err, dir+": the directory is in use by another engine")
 			})
 			if err := a.read(said.Text()); err != nil {
 				require.NoError(t, cmd.Process.Kill())

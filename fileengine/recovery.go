@@ -204,6 +204,9 @@ func named(path string, err error) error {
 	if errors.As(err, &damaged) {
 		damaged.File = filepath.Join(path, damaged.File)
 	}
+	if errors.Is(err, ErrLocked) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	return err
 }
 
