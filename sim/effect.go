@@ -94,7 +94,7 @@ func (e *Effect) Boundaries() bool {
 // empty. The event's Since is of the kind kept.
 func (s Scenario) Why(e *Event, kept EventKind) Note {
 	if e.Kind != EventFired && e.Kind != EventSkipped {
-		return whyEvent(e.Kind)
+		return whyTold(e)
 	}
 	at := slices.IndexFunc(s.Schedules, func(c Schedule) bool { return c.Name == e.Schedule })
 	if at < 0 {
@@ -177,14 +177,12 @@ func whyNever(blow EventKind) Note {
 	}
 }
 
-// whyDelivery says which rule is behind events of the kind, of deliveries.
-func whyDelivery(kind EventKind) Note {
-	switch kind {
-	case EventJobRetried, EventJobDied:
+// whyTold says which rule is behind an event that is of no boundary.
+func whyTold(e *Event) Note {
+	if e.Origin != 0 && (e.Kind == EventJobRetried || e.Kind == EventJobDied) {
 		return Note{"X7", "a delivery that may succeed another time is tried three times, one that cannot is tried once; the job whose result it is stays done"}
-	default:
-		return whyEvent(kind)
 	}
+	return whyEvent(e.Kind)
 }
 
 // whyEvent says which rule is behind events of the kind.
@@ -211,7 +209,7 @@ func whyEvent(kind EventKind) Note {
 	case EventJobRetried:
 		return Note{"QU6", "a job whose handler failed is tried again after a growing wait"}
 	case EventJobDied:
-		return Note{"QU5", "a job that used up its attempts, or expired, is put aside as dead"}
+		return Note{"QU5", "a job that used up its attempts, failed for good or expired is put aside as dead"}
 	case EventClaimLost:
 		return Note{"QU4", "a worker that comes too late changes nothing: the job belongs to another one by then"}
 	default:

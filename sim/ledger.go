@@ -273,10 +273,7 @@ func (l *ledger) enter(e *Event) {
 		told := Effect{
 			Fault: fault, Kind: e.Kind, Process: e.Process, Schedule: e.Schedule, Op: e.Op, Reason: e.Reason,
 			Delivery: e.Origin != 0,
-			Count:    1, From: e.At, To: e.At, MinBy: e.By, MaxBy: e.By, Event: e.ID, Note: whyEvent(e.Kind),
-		}
-		if told.Delivery {
-			told.Note = whyDelivery(e.Kind)
+			Count:    1, From: e.At, To: e.At, MinBy: e.By, MaxBy: e.By, Event: e.ID, Note: whyTold(e),
 		}
 		switch e.Kind {
 		case EventClockTurned:

@@ -77,7 +77,7 @@ var effectWords = map[sim.FaultKind]struct{ one, many string }{
 	sim.FaultEditRemove:    {"schedule removed", "schedules removed"},
 	sim.FaultEditRename:    {"schedule renamed", "schedules renamed"},
 	sim.FaultEditPolicies:  {"schedule changed", "schedules changed"},
-	sim.FaultEditTrigger:   {"schedule fired by hand", "schedules fired by hand"},
+	sim.FaultEditTrigger:   {"fire by hand asked for", "fires by hand asked for"},
 	sim.FaultTamper:        {"row spoilt", "rows spoilt"},
 }
 
@@ -185,7 +185,7 @@ var meanings = []struct{ word, about, rule string }{
 	{"lost", "enqueued before a restart that began from an older state, and not done by then", ""},
 	{"delivered again", "what came through, but nobody could note that, was delivered once more: an outbox delivers at least once", "O5"},
 	{"on time", "another process fired them, or they came due as the outage ended", ""},
-	{"failed", "the handler failed in the last of the job's attempts", "QU6"},
+	{"failed", "the last of the attempts failed, or one after which another would be in vain", "QU6"},
 	{"lapsed", "the claim of the job's last attempt lapsed before the handler was done", "QU5"},
 	{"expired", "the job was not done by its expiry", "QU9"},
 }

@@ -382,7 +382,11 @@ func (t trace) tell(w *page, e *sim.Event) {
 	subject := printable(e.Schedule)
 	switch e.Kind {
 	case sim.EventClaimed, sim.EventHandlerEnded, sim.EventHandlerCut, sim.EventJobDone, sim.EventJobRetried, sim.EventJobDied, sim.EventClaimLost:
-		subject = strings.TrimSuffix(t.who(e)+", "+subject, ", ")
+		if who := t.who(e); subject == "" {
+			subject = who
+		} else if who != "" {
+			subject = who + ", " + subject
+		}
 	default:
 		if subject == "" && e.Kind != sim.EventStoreOpened && e.Kind != sim.EventViolated {
 			subject = t.who(e)

@@ -139,7 +139,7 @@ func (r *Recorder) sayFault(f *sim.Fault) string {
 	case sim.FaultEditPolicies:
 		return f.Schedule + " got other policies"
 	case sim.FaultEditTrigger:
-		return f.Schedule + " was fired by hand"
+		return f.Schedule + " was to fire by hand"
 	case sim.FaultTamper:
 		return "The row of " + f.Schedule + " was spoilt" + lasted
 	}
