@@ -37,9 +37,10 @@ type said struct {
 //
 // The errors are [ErrInvalidName] and [ErrReservedName] of the outbox's name,
 // [ErrLimit] of the payload, [ErrInvalidOption] of more than 1,000 deliveries of
-// one run or 1 GiB of payloads, and [ErrClaimLost] after the run has ended, and while its end is being
-// written, which may be on another goroutine. An outbox that has no room when the
-// ack is written fails the run instead, with [ErrLimit].
+// one run or 1 GiB of payloads, and [ErrClaimLost] after the run has ended, and
+// while its end is being written, which may be on another goroutine. An outbox
+// that has no room when the ack is written fails the run instead, with
+// [ErrLimit].
 func (j *Job) Deliver(outbox string, payload []byte) error {
 	if err := j.check(); err != nil {
 		return err

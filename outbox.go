@@ -67,9 +67,9 @@ func (o *Outbox) Enqueue(ctx context.Context, payload []byte, opts OutboxOptions
 // is retried if the failure was transient: marked by [Transient] or [RetryAfter],
 // or a timeout, that is [context.DeadlineExceeded] or a net.Error that says so,
 // anywhere along the error's chain, where the first mark counts, or unmarked
-// when the 30 s had passed. Any other
-// failure is permanent, and the entry dead (X6). RunOnce waits for a deliver
-// that does not heed its context; [Outbox.Run] does not.
+// when the 30 s had passed. Any other failure is permanent, and the entry dead
+// (X6). RunOnce waits for a deliver that does not heed its context; [Outbox.Run]
+// does not.
 func (o *Outbox) RunOnce(ctx context.Context, worker string, deliver Handler) (bool, error) {
 	if o.err != nil {
 		return false, o.err

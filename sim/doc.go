@@ -150,15 +150,15 @@
 // When a handler panics there, its worker goes on and nobody settles the claim. Such
 // workers have no concurrency= and no timeout=, and that of a schedule does not bind them.
 //
-// Of a schedule's line, the keys from overlap= on are its policies. With overlap=skip a boundary is skipped while a job of
-// the schedule is pending or claimed, with buffer-one while one is pending; and with
-// both no second one is handed out while one is claimed. Outside of hours=08:00-17:30
-// all boundaries are skipped; they may go over midnight, and are of UTC without a
-// zone of the IANA database. The zones are part of the simulator, each with the rule
-// that holds there now in all years, so that they are the same on every platform. A
-// schedule with run-once=yes fires once, and its job starts at most once. A schedule
-// is paused after so many jobs in a row that died, by breaker=, until it is resumed. A
-// handler that takes longer than timeout= fails.
+// Of a schedule's line, the keys from overlap= on are its policies. With overlap=skip
+// a boundary is skipped while a job of the schedule is pending or claimed, with
+// buffer-one while one is pending; and with both no second one is handed out while one
+// is claimed. Outside of hours=08:00-17:30 all boundaries are skipped; they may go over
+// midnight, and are of UTC without a zone of the IANA database. The zones are part of
+// the simulator, each with the rule that holds there now in all years, so that they are
+// the same on every platform. A schedule with run-once=yes fires once, and its job
+// starts at most once. A schedule is paused after so many jobs in a row that died, by
+// breaker=, until it is resumed. A handler that takes longer than timeout= fails.
 //
 // An outbox has entries, which its workers deliver, as its deliver= says: the engine's
 // own, of which none extends a claim, or with heartbeat= programs that call RunOnce and
