@@ -9,7 +9,8 @@
 // in words, as in "lease lapsed". Its attributes are those fields of
 // [tickonce.Event] that the event sets, under their names in snake_case:
 // schedule, queue, job, boundary, first, last, count, origin, execution,
-// delivery, reason, owner, phase, took, wait, error.
+// delivery, reason, owner, phase, took, wait, error. The queue of an outbox is
+// told by the outbox's name, as outbox.
 //
 // The level says who has to know:
 //
@@ -115,7 +116,11 @@ var levels = map[tickonce.EventKind]slog.Level{
 func record(e tickonce.Event, level slog.Level) slog.Record {
 	r := slog.NewRecord(e.At, level, strings.ReplaceAll(e.Kind.String(), "_", " "), 0)
 	addString(&r, "schedule", e.Schedule)
-	addString(&r, "queue", e.Queue)
+	if outbox, is := tickonce.OutboxName(e.Queue); is {
+		addString(&r, "outbox", outbox)
+	} else {
+		addString(&r, "queue", e.Queue)
+	}
 	addInt(&r, "job", int64(e.Job))
 	addTime(&r, "boundary", e.Boundary)
 	addTime(&r, "first", e.First)

@@ -161,22 +161,22 @@ var cases = []struct {
 		`level=INFO msg=triggered schedule=report queue=mail job=7`,
 	},
 	{
-		tickonce.Event{Kind: tickonce.EventDelivered, Queue: "chat", Job: 8, Origin: 7, Delivery: tickonce.Delivered},
-		`level=DEBUG msg=delivered queue=chat job=8 origin=7 delivery=delivered`,
+		tickonce.Event{Kind: tickonce.EventDelivered, Queue: "__alkstore_outbox:chat", Job: 8, Origin: 7, Delivery: tickonce.Delivered},
+		`level=DEBUG msg=delivered outbox=chat job=8 origin=7 delivery=delivered`,
 	},
 	{
 		tickonce.Event{
-			Kind: tickonce.EventDeliveryRetried, Queue: "chat", Job: 8, Origin: 7, Delivery: tickonce.DeliveryTransient,
+			Kind: tickonce.EventDeliveryRetried, Queue: "__alkstore_outbox:chat", Job: 8, Origin: 7, Delivery: tickonce.DeliveryTransient,
 			Count: 1, Wait: time.Second, Reason: "no route",
 		},
-		`level=INFO msg="delivery retried" queue=chat job=8 count=1 origin=7 delivery=transient reason="no route" wait=1s`,
+		`level=INFO msg="delivery retried" outbox=chat job=8 count=1 origin=7 delivery=transient reason="no route" wait=1s`,
 	},
 	{
 		tickonce.Event{
-			Kind: tickonce.EventDeliveryFailed, Queue: "chat", Job: 8, Origin: 7, Delivery: tickonce.DeliveryPermanent,
+			Kind: tickonce.EventDeliveryFailed, Queue: "__alkstore_outbox:chat", Job: 8, Origin: 7, Delivery: tickonce.DeliveryPermanent,
 			Count: 1, Reason: "no such channel",
 		},
-		`level=WARN msg="delivery failed" queue=chat job=8 count=1 origin=7 delivery=permanent reason="no such channel"`,
+		`level=WARN msg="delivery failed" outbox=chat job=8 count=1 origin=7 delivery=permanent reason="no such channel"`,
 	},
 }
 

@@ -130,7 +130,8 @@
 // most 30 series for each value of queue, 23 for each named schedule and 86
 // besides.
 //
-//	queue     the queue's name; an outbox's begins with "__alkstore_outbox:"
+//	queue     the queue's name; of an outbox "outbox:" and its name, with which a
+//	          queue that is called so is counted, too
 //	schedule  the schedule's name, of those in Options.Schedules
 //	reason    pause, hours, policy, overlap, cap, missed
 //	change    what was done: scheduled, unscheduled, paused, resumed; gained, lapsed, lost

@@ -125,7 +125,7 @@ func newNames(named []string, spare int, born func(label string, outbox bool)) *
 }
 
 func (n *names) label(queue string) string {
-	_, outbox := tickonce.OutboxName(queue)
+	name, outbox := tickonce.OutboxName(queue)
 	n.mu.RLock()
 	label, known := n.own[queue]
 	folded := n.folded[outbox]
@@ -144,7 +144,9 @@ func (n *names) label(queue string) string {
 	label = other
 	if n.spare > 0 {
 		n.spare--
-		label = valid(queue)
+		if label = valid(queue); outbox {
+			label = "outbox:" + valid(name)
+		}
 		n.own[queue] = label
 	} else {
 		n.folded[outbox] = true

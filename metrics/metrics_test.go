@@ -192,7 +192,7 @@ func TestX1ExecutionsAndDeliveriesAreCountedApart(t *testing.T) {
 		require.Equal(t, 3.0, value(t, m, family.name))
 	}
 	for _, family := range []struct{ name, label, of string }{
-		{"tickonce_deliveries_total", "queue", "__alkstore_outbox:chat"},
+		{"tickonce_deliveries_total", "queue", "outbox:chat"},
 		{"tickonce_schedule_deliveries_total", "schedule", "report"},
 	} {
 		require.Equal(t, 1.0, value(t, m, family.name, family.label, family.of, "outcome", "permanent"))

@@ -45,10 +45,10 @@ tickonce_schedule_executions_total{outcome="panicked",schedule="report"} 0
 tickonce_schedule_executions_total{outcome="timed_out",schedule="report"} 0
 # HELP tickonce_deliveries_total Tries to deliver an entry of an outbox that ended, by outcome.
 # TYPE tickonce_deliveries_total counter
-tickonce_deliveries_total{outcome="delivered",queue="__alkstore_outbox:mail"} 96
-tickonce_deliveries_total{outcome="lost",queue="__alkstore_outbox:mail"} 0
-tickonce_deliveries_total{outcome="permanent",queue="__alkstore_outbox:mail"} 24
-tickonce_deliveries_total{outcome="transient",queue="__alkstore_outbox:mail"} 32
+tickonce_deliveries_total{outcome="delivered",queue="outbox:mail"} 96
+tickonce_deliveries_total{outcome="lost",queue="outbox:mail"} 0
+tickonce_deliveries_total{outcome="permanent",queue="outbox:mail"} 24
+tickonce_deliveries_total{outcome="transient",queue="outbox:mail"} 32
 # HELP tickonce_skipped_boundaries_total Boundaries that were dropped unfired, by reason.
 # TYPE tickonce_skipped_boundaries_total counter
 tickonce_skipped_boundaries_total{reason="cap"} 0
