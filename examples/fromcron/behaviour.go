@@ -73,17 +73,16 @@ func restart(ctx context.Context, w io.Writer) error {
 }
 
 // overlap: cron starts a run although the last one has not ended, unless the
-// job is wrapped in SkipIfStillRunning. Here as many runs overlap as there are
-// workers. With one worker and an expiry, what could not start before the next
-// boundary is dropped.
+// job is wrapped in SkipIfStillRunning. Here that is a policy of the schedule,
+// whose history keeps what was skipped.
 func overlap(ctx context.Context, w io.Writer) error {
 	p, err := start(nil, w)
 	if err != nil {
 		return err
 	}
 	if _, err := p.eng.Schedule(ctx, "update_mirrors", "@every 10m", "maintenance", nil, tickonce.ScheduleOptions{
+		Overlap:    tickonce.OverlapSkip,
 		Visibility: 30 * time.Minute, // longer than a run, or the worker sends heartbeats
-		Expires:    10 * time.Minute,
 	}); err != nil {
 		return err
 	}
@@ -109,7 +108,11 @@ func overlap(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "here, one worker: %d fired, %d done, %d expired, %d waiting\n", q.Enqueued, q.Done, q.Died, q.Pending)
+	totals, err := p.eng.Totals(ctx, "update_mirrors")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "here, with OverlapSkip: %d started, one at a time, %d skipped\n", q.Claims, totals.Skipped(tickonce.SkippedByOverlap))
 	fmt.Fprintln(w, "cron: 13 started, up to 3 at once")
 	return nil
 }
