@@ -112,6 +112,12 @@ func TestX7SBD6HungDeliveryReleasesEverything(t *testing.T) {
 		require.Len(t, failed, 1)
 		require.Equal(t, tickonce.DeliveryTransient, failed[0].Delivery)
 		require.Equal(t, job.ID, failed[0].Origin)
+		var origins []tickonce.JobID
+		for dead, err := range h.Outbox("o").Dead(h.ctx) {
+			require.NoError(t, err)
+			origins = append(origins, dead.Origin)
+		}
+		require.Equal(t, []tickonce.JobID{job.ID}, origins)
 		for _, run := range h.runs {
 			h.worker.Ended(run, nil) // too late
 		}

@@ -363,6 +363,7 @@ type DeadJob struct {
 	Payload   []byte // a copy
 	Schedule  string
 	Boundary  time.Time
+	Origin    JobID // of a delivery: the job whose result it is; or 0
 	Attempts  int
 	LastError string
 	Enqueued  time.Time
@@ -392,7 +393,7 @@ func (e *Engine) dead(ctx context.Context, queue string) iter.Seq2[DeadJob, erro
 				row := &page[i]
 				if !yield(DeadJob{
 					ID: row.ID, Queue: row.Queue, Payload: cloneBytes(row.Payload),
-					Schedule: row.Schedule, Boundary: timeOf(row.FireAt), Attempts: int(row.Attempts),
+					Schedule: row.Schedule, Boundary: timeOf(row.FireAt), Origin: row.Origin, Attempts: int(row.Attempts),
 					LastError: row.LastError, Enqueued: timeOf(row.EnqueuedAt), Died: timeOf(row.Since),
 				}, nil) {
 					return
