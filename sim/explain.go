@@ -136,7 +136,7 @@ func Explain(q Question) (*Explanation, error) {
 		return nil, err
 	}
 	x.engine = engine
-	as := Schedule{Anchor: q.Anchor, CatchUp: q.CatchUp, Policies: q.Policies}
+	as := Schedule{Anchor: q.Anchor, CatchUp: q.CatchUp, Policies: q.Policies, Visibility: longest} // or its worker renews for ever
 	schedule, err := engine.Schedule(ctx, explained, q.Spec, explained, nil, as.options())
 	if err != nil {
 		return nil, err

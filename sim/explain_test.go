@@ -238,6 +238,13 @@ func TestExplainPolicies(t *testing.T) {
 			20 * m,
 		},
 		{
+			"X9: a job that takes centuries",
+			Question{Spec: "@every 1d", Takes: 90_000 * 24 * h, For: 90_000 * 24 * h, Policies: Policies{Overlap: OverlapSkip}},
+			[]Passage{passage(Fired, "T2", 24*h, 24*h, 1, 0, 0), passage(Skipped, "X9", 48*h, 90_000*24*h, 89_999, 0, 0)},
+			[]string{"X9"},
+			90_001 * 24 * h,
+		},
+		{
 			"X9: one waits, and runs when the first is done",
 			Question{Spec: "@every 5m", Takes: 12 * m, For: 21 * m, Policies: Policies{Overlap: OverlapBufferOne}},
 			[]Passage{passage(Fired, "T2", 5*m, 10*m, 2, 0, 0), passage(Skipped, "X9", 15*m, 15*m, 1, 0, 0), passage(Fired, "T2", 20*m, 20*m, 1, 0, 0)},

@@ -1,7 +1,9 @@
 package htmlreport
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -196,7 +198,8 @@ const mostOutcomes = 2000
 // and their deliveries, were done at the first try.
 func (o *outcomes) close(end int64) []outbox {
 	list := map[*schedule][]*outcome{}
-	for _, job := range o.jobs {
+	for _, id := range slices.Sorted(maps.Keys(o.jobs)) {
+		job := o.jobs[id]
 		usual := job.how == "done" && job.tries == 1
 		for _, d := range job.deliveries {
 			usual = usual && d.how == "delivered" && d.tries == 1
@@ -206,9 +209,7 @@ func (o *outcomes) close(end int64) []outbox {
 		}
 	}
 	for s, jobs := range list {
-		slices.SortFunc(jobs, func(a, b *outcome) int {
-			return int(max(-1, min(1, a.boundary-b.boundary)))
-		})
+		slices.SortStableFunc(jobs, func(a, b *outcome) int { return cmp.Compare(a.boundary, b.boundary) })
 		if s.Outcomes = jobs; len(jobs) > mostOutcomes {
 			s.Outcomes, s.Untold = jobs[:mostOutcomes], true
 		}

@@ -2,7 +2,9 @@ package htmlreport
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -99,6 +101,30 @@ func TestX1OfAJobAndItsDeliveryEachOutcomeIsTold(t *testing.T) {
 			require.Equal(t, []int64{0, 0, 1}, []int64{s.Failed, s.Dead, s.Undelivered})
 		}
 	}
+}
+
+// A page is the same each time: jobs are in the order of their boundaries and of
+// their ids, those that were fired by hand first.
+func TestX1OutcomesAreInOneOrder(t *testing.T) {
+	o, s := newOutcomes(sim.Scenario{}), &schedule{}
+	var want []string
+	for job := int64(60); job > 0; job-- {
+		e, at := sim.Event{Kind: sim.EventTriggered, Job: job}, int64(noBoundary)
+		if job > 20 {
+			e.Kind, at = sim.EventFired, job/2
+		}
+		o.tell(&e, 0, at, s)
+		e.Kind, e.Error = sim.EventJobDied, fmt.Sprint(job)
+		o.tell(&e, 0, at, s)
+		want = append(want, e.Error)
+	}
+	o.close(1)
+	slices.Reverse(want)
+	var got []string
+	for _, job := range s.Outcomes {
+		got = append(got, job.why)
+	}
+	require.Equal(t, want, got)
 }
 
 func TestT14WhatIsMissedIsSaid(t *testing.T) {
