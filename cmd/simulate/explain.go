@@ -47,6 +47,11 @@ A duration is a sum of whole numbers with units, the larger unit first: 90s,
 			case len(args) == 0:
 				return fmt.Errorf("a spec is missing: write %s \"@every 5m\"", cmd.CommandPath())
 			case len(args) > 1:
+				for _, word := range []string{"yes", "no"} {
+					if slices.Contains(args, word) {
+						return fmt.Errorf("found %q beside the spec: write --run-once=%s", word, word)
+					}
+				}
 				return fmt.Errorf("%d arguments came, want one spec: quote it, as in %s %q", len(args), cmd.CommandPath(), strings.Join(args, " "))
 			}
 			return nil
