@@ -157,6 +157,10 @@ func (r *journal) write(to io.Writer) error {
 	fmt.Fprint(w, "\n\n")
 	r.writeSchedules(w)
 	r.writeQueues(w)
+	if r.Snapshot != nil && len(r.Queues) > 0 {
+		w.hang("queues and outboxes: ", "counted since the state began, and not from the snapshot on")
+		fmt.Fprintln(w)
+	}
 	for _, t := range r.Dropped {
 		w.hang("dropped: ", dropped(&t))
 	}

@@ -21,8 +21,9 @@ func (c *standing) Now() time.Time                     { return c.Time }
 func (*standing) After(time.Duration) <-chan time.Time { return nil }
 
 // recordEngine runs an engine that keeps its state in a directory, for an hour
-// with an outage in it: engine DIRECTORY. Beside it stands DIRECTORY.sha256, that
-// of the state that it was left in.
+// with an outage in it, and has a snapshot of it if wanted, before the last of its
+// writes: engine DIRECTORY [snapshot]. Beside it stands DIRECTORY.sha256, that of
+// the state that it was left in.
 func recordEngine(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ctx := context.Background()
@@ -58,6 +59,9 @@ func recordEngine(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(err)
 			}
 		}
+	}
+	if len(args) > 1 {
+		ts.Check(e.Rotate())
 	}
 	_, err = e.Enqueue(ctx, "reports", nil, tickonce.EnqueueOptions{})
 	ts.Check(err)
