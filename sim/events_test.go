@@ -89,3 +89,16 @@ func BenchmarkEvents(b *testing.B) {
 		q.push(at+1+store.Instant(i*7919%10_000), 0, e)
 	}
 }
+
+// A loss of which two answers are under way is told by the one that comes first,
+// though it may have been given later.
+func TestALossIsToldByTheAnswerThatComesFirst(t *testing.T) {
+	r := passes(t, `simulate v1
+run      10m
+schedule a every=6m queue=q handler=fail:1s visibility=1s
+during 5m..7m store slow p=0.5 late=reply takes=1ms
+during 5m..7m queue duplicate-ack
+expect   sometimes:duplicate-ack-refused
+`)
+	require.Positive(t, r.Faults[0].Effect)
+}

@@ -22,6 +22,7 @@ type flight struct {
 	turns  int64         // of all clocks, by then
 	intent intent
 	owed   uint64
+	losses []loss
 
 	// Of the call under way.
 	leg             leg
@@ -84,10 +85,10 @@ func (w *world) coroutine() *coroutine {
 
 // fly lets the flight go on to its next wait, or to its end.
 func (w *world) fly(f *flight) {
-	w.acting, w.flying, w.intent, w.owed = f.node, f, f.intent, f.owed
+	w.acting, w.flying, w.intent, w.owed, w.losses = f.node, f, f.intent, f.owed, f.losses
 	until, more := f.resume()
-	w.acting, w.flying, f.intent, f.owed = nil, nil, w.intent, w.owed
-	w.intent, w.owed = intent{}, 0
+	w.acting, w.flying, f.intent, f.owed, f.losses = nil, nil, w.intent, w.owed, w.losses
+	w.intent, w.owed, w.losses = intent{}, 0, nil
 	switch {
 	case !more: // it was abandoned, or has panicked
 		return

@@ -22,6 +22,22 @@ type liar struct {
 	renew     func(store.Store, store.Lease, int64) (store.Grant, error)
 	release   func(store.Store, store.Lease) (bool, error)
 	commit    func(store.Store, *store.Batch) (store.Committed, error)
+	runs      func(store.Store, store.Page, []store.Run) (store.History, error)
+	skips     func(store.Store, store.Page, []store.SkipRange) (store.History, error)
+}
+
+func (l liar) Runs(ctx context.Context, p store.Page, dst []store.Run) (store.History, error) {
+	if l.runs != nil {
+		return l.runs(l.Store, p, dst)
+	}
+	return l.Store.Runs(ctx, p, dst)
+}
+
+func (l liar) Skips(ctx context.Context, p store.Page, dst []store.SkipRange) (store.History, error) {
+	if l.skips != nil {
+		return l.skips(l.Store, p, dst)
+	}
+	return l.Store.Skips(ctx, p, dst)
 }
 
 func (l liar) Schedules(ctx context.Context, from string, dst []store.Schedule) (int, store.Instant, error) {

@@ -27,7 +27,7 @@ const minuteMS = 60_000
 // demands that the check fails which is there for it.
 func TestChecksHaveTeeth(t *testing.T) {
 	passes := map[string]bool{}
-	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, rowLies(), fieldLies(), entryLies(), outboxLies, resultLies) {
+	for _, c := range slices.Concat(scheduleLies, leaseLies, jobLies, rowLies(), fieldLies(), entryLies(), outboxLies, resultLies, historyLies) {
 		t.Run(c.lie, func(t *testing.T) {
 			s, err := Parse("lies.sim", c.text)
 			require.NoError(t, err)

@@ -62,7 +62,12 @@ func (t *truth) askWhy() {
 		return
 	}
 	first := s.after(s.fate.from - 1)
-	at := first.Add(next(max(int64(s.row.Cursor-first)/s.interval+2, 1)) * s.interval)
+	steps := max(int64(s.row.Cursor-first)/s.interval+2, 1)
+	if next(2) == 0 { // one of the latest, whose job may not have ended
+		late := min(steps, 4)
+		first, steps = first.Add((steps-late)*s.interval), late
+	}
+	at := first.Add(next(steps) * s.interval)
 	beside := next(16) == 0 && s.interval > 1
 	if beside {
 		at++
@@ -116,6 +121,35 @@ func (t *truth) wrongWhy(s *trueSchedule, at store.Instant, beside bool, w *tick
 		if j := t.jobs[w.Job]; w.State != tickonce.JobDead && (j == nil || j.boundary != at || j.incarnation != s.row.ID) {
 			return fmt.Sprintf("job %d is not its own", w.Job)
 		}
+	}
+	return t.wrongRuns(w)
+}
+
+// wrongRuns says what is wrong with the runs of the answer: of each job it has some
+// latest ones, and of one that has not ended all that are over (X11).
+func (t *truth) wrongRuns(w *tickonce.Why) string {
+	latest := 0
+	for i := range w.Runs {
+		r := &w.Runs[i]
+		for _, before := range w.Runs[:i] {
+			if before.Job == r.Job && before.Attempt >= r.Attempt {
+				return fmt.Sprintf("attempt %d of job %d comes after attempt %d", r.Attempt, r.Job, before.Attempt)
+			}
+		}
+		if r.Job == w.Job {
+			latest = r.Attempt
+		}
+	}
+	j := t.jobs[w.Job]
+	if j == nil || latest == 0 {
+		return ""
+	}
+	over := int(j.attempts)
+	if j.claimed {
+		over--
+	}
+	if latest != over {
+		return fmt.Sprintf("job %d had %d attempts that are over, and the latest of them is %d", w.Job, over, latest)
 	}
 	return ""
 }

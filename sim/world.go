@@ -36,6 +36,7 @@ type world struct {
 	acting  *node              // whose step it is, or nil
 	intent  intent             // of its operation on a schedule
 	owed    uint64             // the sum of the events that its operation has yet to tell of
+	losses  []loss             // of claims, that it was answered
 	heard   tickonce.EventKind // the last that it told of
 
 	flying   *flight      // the step under way, if it is one
