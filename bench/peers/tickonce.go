@@ -41,8 +41,7 @@ var tickOnce = &Peer{
 	},
 }
 
-// tickonceScheduler is the engine in memory with its own loop, and a worker
-// that looks for jobs once a second and runs each on a goroutine.
+// tickonceScheduler is the engine in memory with its own loop and worker.
 type tickonceScheduler struct {
 	config tickonce.Config
 	engine *tickonce.Engine
@@ -118,31 +117,16 @@ func (s *tickonceScheduler) Start() {
 	s.stop = stop
 	s.running.Go(func() { s.fail(s.engine.RunSchedules(ctx)) })
 	s.running.Go(func() {
-		for ctx.Err() == nil {
-			s.fail(s.work(context.WithoutCancel(ctx)))
-			select {
-			case <-ctx.Done():
-			case <-s.config.Clock.After(time.Second):
-			}
-		}
+		s.fail(s.engine.RunWorker(ctx, "jobs", s.work, tickonce.WorkerConfig{Concurrency: 1000}))
 	})
 }
 
-// work starts whatever is ready.
-func (s *tickonceScheduler) work(ctx context.Context) error {
-	for {
-		job, err := s.engine.Claim(ctx, "jobs", s.config.Owner)
-		if err != nil || job == nil {
-			return err
-		}
-		s.mu.Lock()
-		run := s.jobs[job.Schedule]
-		s.mu.Unlock()
-		s.running.Go(func() {
-			run()
-			s.fail(job.Ack(ctx))
-		})
-	}
+func (s *tickonceScheduler) work(_ context.Context, job *tickonce.Job) error {
+	s.mu.Lock()
+	run := s.jobs[job.Schedule]
+	s.mu.Unlock()
+	run()
+	return nil
 }
 
 func (s *tickonceScheduler) fail(err error) {
