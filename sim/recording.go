@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tickonce/tickonce"
-	"github.com/tickonce/tickonce/internal/core"
 	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/store"
 )
@@ -29,13 +27,26 @@ type JournalResult struct {
 
 // WatchJournal goes through what a journal has recorded (D5): it replays the
 // records as an engine does that opens them, judges each by those of the
-// invariants that rows can break, and tells of what happened as [Watch] does. The
-// journal of d is not used, and nothing is changed. Its error is that of
-// [memengine.Replay].
+// invariants that rows can break, and tells of what happened as [Watch] does: for
+// that it replays them twice. An outbox with the name of a queue is called "outbox"
+// and that. The journal of d is not used, and nothing is changed. Its error is that
+// of [memengine.Replay].
 func WatchJournal(d memengine.Durable, tell func(*Event)) (*JournalResult, error) {
 	r := newRecording(tell)
+	if tell != nil { // who has to be told the names of queues from the first one on
+		s, _, err := memengine.Replay(d, func(*memengine.Record) {})
+		if err != nil {
+			return nil, err
+		}
+		if err := r.readNames(s); err != nil {
+			return nil, err
+		}
+	}
 	s, recovery, err := memengine.Replay(d, r.record)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.readNames(s); err != nil {
 		return nil, err
 	}
 	r.result.Recovery = recovery
@@ -57,6 +68,8 @@ type recording struct {
 	schedules map[string]*journalSchedule
 	passed    map[store.ScheduleID]store.Instant // by each incarnation, the last boundary that fired
 	queues    map[string]*journalQueue
+	rows      []store.Queue     // of all queues, at the end
+	names     map[string]bool   // of those that are no outbox's
 	made      [invariants]int64 // checks
 }
 
@@ -323,7 +336,7 @@ func (r *recording) job(rec *memengine.Record, c memengine.Change[store.Job]) {
 	was, is := c.Before, c.After
 	row := cmp.Or(is, was)
 	e := Event{Schedule: row.Schedule, Job: int64(row.ID), Attempt: int(row.Attempts), Origin: int64(row.Origin)}
-	e.Queue, _ = strings.CutPrefix(row.Queue, core.OutboxPrefix)
+	e.Queue, _ = r.name(row.Queue)
 	if row.Schedule != "" && row.FireAt != store.None {
 		e.Boundary = timeOf(row.FireAt)
 	}
@@ -447,6 +460,36 @@ func (r *recording) lock(c memengine.Change[store.Lease]) {
 	}
 }
 
+// readNames reads the queues of the store that the recording leads to.
+func (r *recording) readNames(s *memengine.Store) error {
+	r.rows, r.names = nil, map[string]bool{}
+	var page [64]store.Queue
+	for from, n := "", len(page); n == len(page); {
+		var err error
+		if n, _, err = s.Queues(ctx, from, page[:]); err != nil {
+			return err
+		}
+		for _, q := range page[:n] {
+			from = q.Name + "\x00"
+			r.rows = append(r.rows, q)
+			if _, outbox := tickonce.OutboxName(q.Name); !outbox {
+				r.names[q.Name] = true
+			}
+		}
+	}
+	return nil
+}
+
+// name is what a queue is called in events and figures: an outbox by its own name or,
+// where that is a queue's as well, by one that tells them apart.
+func (r *recording) name(queue string) (name string, outbox bool) {
+	name, outbox = tickonce.OutboxName(queue)
+	if outbox && r.names[name] {
+		name = "outbox " + name
+	}
+	return name, outbox
+}
+
 // end is what the recording came to, and the store that it led to.
 func (r *recording) end(s *memengine.Store) (*JournalResult, error) {
 	result := r.result
@@ -463,29 +506,21 @@ func (r *recording) end(s *memengine.Store) (*JournalResult, error) {
 		c := q.row.CatchUp
 		result.CatchUps = append(result.CatchUps, tickonce.CatchUp{Window: time.Duration(c.WindowMS) * time.Millisecond, Count: int(c.Max), Newest: c.Newest})
 	}
-	var page [64]store.Queue
-	for from, n := "", len(page); n == len(page); {
-		var err error
-		if n, _, err = s.Queues(ctx, from, page[:]); err != nil {
-			return nil, err
+	for _, q := range r.rows {
+		dead := map[string]int64{}
+		if told := r.queues[q.Name]; told != nil {
+			dead = told.deaths
 		}
-		for _, q := range page[:n] {
-			from = q.Name + "\x00"
-			dead := map[string]int64{}
-			if told := r.queues[q.Name]; told != nil {
-				dead = told.deaths
-			}
-			name, outbox := strings.CutPrefix(q.Name, core.OutboxPrefix)
-			delivered := int64(0)
-			if outbox {
-				delivered = q.Done
-				result.Scenario.Outboxes = append(result.Scenario.Outboxes, Outbox{Name: name})
-			}
-			result.Queues = append(result.Queues, QueueResult{
-				Name: name, Outbox: outbox, Delivered: delivered, Enqueued: q.Enqueued, Done: q.Done, Dead: q.Died, Pending: q.Pending, Claimed: q.Claimed, Cancelled: q.Cancelled,
-				DeadReasons: dead, Claims: q.Claims, Retried: q.Retried,
-			})
+		name, outbox := r.name(q.Name)
+		delivered := int64(0)
+		if outbox {
+			delivered = q.Done
+			result.Scenario.Outboxes = append(result.Scenario.Outboxes, Outbox{Name: name})
 		}
+		result.Queues = append(result.Queues, QueueResult{
+			Name: name, Outbox: outbox, Delivered: delivered, Enqueued: q.Enqueued, Done: q.Done, Dead: q.Died, Pending: q.Pending, Claimed: q.Claimed, Cancelled: q.Cancelled,
+			DeadReasons: dead, Claims: q.Claims, Retried: q.Retried,
+		})
 	}
 	result.Scenario.Start = timeOf(r.began)
 	result.Scenario.For = time.Duration(r.now-r.began) * time.Millisecond

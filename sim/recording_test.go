@@ -365,3 +365,26 @@ func TestD5ARecordingHasPoliciesAndOutcomes(t *testing.T) {
 	require.Equal(t, []Outbox{{Name: "chat"}}, r.Scenario.Outboxes)
 	require.True(t, r.Queues[0].Outbox, "%+v", r.Queues[0])
 }
+
+// An engine may have an outbox and a queue of one name, which a scenario may not: the
+// outbox is called so that the two are told apart, from the first event on.
+func TestD5ARecordingTellsAnOutboxFromItsNamesake(t *testing.T) {
+	var j memengine.MemJournal
+	e, _, err := memengine.Open(tickonce.Config{Clock: readings(func() store.Instant { return 0 })}, memengine.Durable{Journal: &j})
+	require.NoError(t, err)
+	_, err = e.Outbox("mail").Enqueue(t.Context(), nil, tickonce.OutboxOptions{})
+	require.NoError(t, err)
+	_, err = e.Outbox("chat").Enqueue(t.Context(), nil, tickonce.OutboxOptions{})
+	require.NoError(t, err)
+	_, err = e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{})
+	require.NoError(t, err)
+
+	var told []string
+	r, err := WatchJournal(memengine.Durable{Log: j.Bytes()}, func(e *Event) { told = append(told, e.Queue) })
+	require.NoError(t, err)
+	require.Equal(t, []string{"outbox mail", "chat", "mail"}, told)
+	require.Equal(t, []Outbox{{Name: "chat"}, {Name: "outbox mail"}}, r.Scenario.Outboxes)
+	untold, err := WatchJournal(memengine.Durable{Log: j.Bytes()}, nil)
+	require.NoError(t, err)
+	require.Equal(t, r.Queues, untold.Queues)
+}
