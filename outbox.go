@@ -10,9 +10,9 @@ import (
 )
 
 // Outbox is a queue for deliveries to the outside, with stamps of its own:
-// visibility 60 s, 5 attempts, base backoff 5 s. Its queue belongs to the
-// engine and is reached only through the outbox (N5). It is safe for
-// concurrent use.
+// visibility 60 s, 5 attempts, base backoff 5 s; an entry of [Job.Deliver] has
+// those that are said there. Its queue belongs to the engine and is reached only
+// through the outbox (N5). It is safe for concurrent use.
 type Outbox struct {
 	engine *Engine
 	queue  string
