@@ -72,21 +72,28 @@ func TestRandomScenarios(t *testing.T) {
 	}
 }
 
-// TestThePortfolioComesEverywhere: of the seeds that are enough, one comes to each
-// mark of the catalogue.
-func TestThePortfolioComesEverywhere(t *testing.T) {
+// TestTheExamplesComeEverywhere: of the seeds that are enough, one comes to each
+// mark of the catalogue: of the portfolio or, for what becomes of results, of
+// deliveries.sim.
+func TestTheExamplesComeEverywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: fewer than 2,000 seeds do not come everywhere")
 	}
-	text, err := os.ReadFile("../examples/scenarios/portfolio.sim")
-	require.NoError(t, err)
-	s, err := Parse("portfolio.sim", string(text))
-	require.NoError(t, err)
-	require.Contains(t, s.Expect, Expect{Kind: ExpectMark, Mark: allMarks})
-	r, err := Sweep(s, Seeds{First: 1, Last: EnoughSeeds})
-	require.NoError(t, err)
-	r.Require(t)
-	for _, m := range r.Marks {
-		t.Logf("%-26s %d of %d", m.ID, m.Runs, r.Runs)
+	runs := map[string]int64{}
+	for _, file := range []string{"portfolio.sim", "deliveries.sim"} {
+		text, err := os.ReadFile("../examples/scenarios/" + file)
+		require.NoError(t, err)
+		s, err := Parse(file, string(text))
+		require.NoError(t, err)
+		r, err := Sweep(s, Seeds{First: 1, Last: EnoughSeeds})
+		require.NoError(t, err)
+		r.Require(t)
+		for _, m := range r.Marks {
+			runs[m.ID] += m.Runs
+		}
+	}
+	require.Len(t, runs, int(marks))
+	for id, n := range runs {
+		require.Positive(t, n, id)
 	}
 }
