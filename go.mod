@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	github.com/benbjohnson/clock v1.3.5
+	github.com/go-json-experiment/json v1.27.2
 	github.com/gofrs/flock v0.13.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/rogpeppe/go-internal v1.16.0

@@ -54,6 +54,9 @@ var rooms = []room{
 		"sim", "sim/htmlreport", "sim/guest", "fileengine", "memengine",
 		"github.com/gofrs/flock", "github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/...", "golang.org/x/term",
 	}},
+	{"wasm/wire", []string{".", "memengine", "store", "github.com/go-json-experiment/json/jsontext"}},
+	{"wasm/guest", []string{"wasm/wire"}},
+	{"wasm/conversation", []string{"wasm/wire", "testing", "github.com/stretchr/testify/..."}},
 	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
 	{"examples/...", []string{".", "eventlog", "fileengine", "memengine", "sim", "sim/guest", "store", "github.com/benbjohnson/clock"}},
@@ -62,7 +65,7 @@ var rooms = []room{
 // light names the rooms that every WebAssembly build of the engine links, and
 // heavy what would cost it 100 kB and more, or has no place outside tests.
 var (
-	light = []string{"store", "internal/core", ".", "memengine"}
+	light = []string{"store", "internal/core", ".", "memengine", "wasm/wire"}
 	heavy = []string{
 		"crypto/rand", "encoding/binary", "encoding/gob", "encoding/json", "fmt", "log", "log/slog", "net",
 		"os/exec", "reflect", "regexp", "testing", "text/template", "github.com/benbjohnson/clock",
