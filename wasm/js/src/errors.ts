@@ -1,0 +1,56 @@
+/**
+ * Why something was refused.
+ *
+ * | code | when |
+ * |---|---|
+ * | `invalid_spec` `invalid_name` `reserved_name` `invalid_worker` `invalid_option` | an argument is refused; nothing was written |
+ * | `invalid_request` | the same, of what the engine finds malformed |
+ * | `limit` | a limit is met; the message says which |
+ * | `not_found` | there is no such schedule or job |
+ * | `paused` `overlap` | a trigger is refused |
+ * | `claim_lost` `conflict` | lost to another: read anew |
+ * | `leadership_lost` `leader_gone` | this engine does not lead any more, or the one that leads went before it had answered: the outcome is unknown |
+ * | `closed` | the engine was closed |
+ * | `internal` | a fault of the engine itself |
+ * | `abandoned` | a stop left jobs in hand |
+ * | `timeout` `stopped` | why the signal of a handler was aborted |
+ * | `load` | the module cannot be loaded; the message says what to do |
+ * | `full` `unavailable` `damaged` `newer` | of a {@link StoreError} |
+ */
+export type ErrorCode =
+  | "invalid_spec" | "invalid_name" | "reserved_name" | "invalid_worker" | "invalid_option" | "invalid_request"
+  | "limit" | "not_found" | "paused" | "overlap" | "claim_lost" | "conflict"
+  | "leadership_lost" | "leader_gone" | "snapshot" | "tx_done"
+  | "closed" | "internal" | "abandoned" | "timeout" | "stopped" | "error" | "load"
+  | StoreErrorCode;
+
+/** What is wrong with a store: it has no room, cannot be reached, what it has is damaged, or of a newer version. */
+export type StoreErrorCode = "full" | "unavailable" | "damaged" | "newer";
+
+/** An error of this package. Its `code` says which. */
+export class TickonceError extends Error {
+  /** What kind of error it is. Compare it rather than the message. */
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  override get name(): string {
+    return "TickonceError";
+  }
+}
+
+/** An error of a store. Of an operation: whether it has happened is not known until a later one succeeds. */
+export class StoreError extends TickonceError {
+  declare readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+  }
+
+  override get name(): string {
+    return "StoreError";
+  }
+}
