@@ -56,6 +56,7 @@ var rooms = []room{
 	}},
 	{"wasm/wire", []string{".", "memengine", "store", "github.com/go-json-experiment/json/jsontext"}},
 	{"wasm/guest", []string{"wasm/wire"}},
+	{"wasm/host", []string{"wasm/wire", ".", "memengine", "github.com/tetratelabs/wazero/..."}},
 	{"wasm/conversation", []string{"wasm/wire", "testing", "github.com/stretchr/testify/..."}},
 	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
