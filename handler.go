@@ -60,6 +60,10 @@ func RetryAfter(d time.Duration, err error) error {
 	return &mark{err: err, delayMS: ms}
 }
 
+// Panicked is the error of a handler that panicked where no [Run.Call] was, as
+// in another process, with the text of the panic.
+func Panicked(text string) error { return &panicError{text: text} }
+
 // markOf is the first mark along the error's chain, or nil. A chain that
 // panics when it is asked bears none.
 func markOf(err error) (m *mark) {

@@ -79,6 +79,10 @@ func TestX1TruthTableOfExecutions(t *testing.T) {
 		{"an error with a wait", returns(tickonce.RetryAfter(time.Hour, errBoom)), tickonce.ExecutionFailed, tickonce.EventRetried},
 		{"a timeout of something in it", returns(context.DeadlineExceeded), tickonce.ExecutionFailed, tickonce.EventRetried},
 		{"a panic", calls(time.Second, panics), tickonce.ExecutionPanicked, tickonce.EventRetried},
+		{"a panic elsewhere", func(h *hand) {
+			h.worker.Ended(h.runs[0], tickonce.Panicked("boom"))
+			h.work(time.Second)
+		}, tickonce.ExecutionPanicked, tickonce.EventRetried},
 		{"its timeout", func(h *hand) { h.work(20 * time.Second) }, tickonce.ExecutionTimedOut, tickonce.EventRetried},
 		{"a stop that cuts it short", cutShort(func(context.Context, *tickonce.Job) error { return errBoom }), tickonce.ExecutionCancelled, tickonce.EventRetried},
 		{"a panic after the stop has cut it short", cutShort(panics), tickonce.ExecutionPanicked, tickonce.EventRetried},

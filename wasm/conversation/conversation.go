@@ -34,26 +34,32 @@ type Handle interface {
 
 // Step is a step of a conversation. It is the first of these that it has:
 //
-//	open      a handle is opened, in the place of the one before, with the
-//	          configuration and, if it says so, with the state of that one
-//	call      a call, with its request
+//	open      a handle is opened, in the place of the one before unless it is
+//	          refused, with the configuration and, if it says so, with the state
+//	          of that one; the log is that of the handles since one was opened
+//	          without a state, or since the snapshot
+//	call      a call, with its request; a name that no op has is that of an op
+//	          which no guest has
 //	step      the runner and the workers are stepped, until so many have fired
-//	snapshot  the state is taken; its length and sum are in no conversation,
-//	          since they may change with the version
+//	snapshot  the state is taken; its bytes are in no conversation, since they
+//	          may change with the version
 type Step struct {
 	Say string  `json:"say,omitempty"` // what it shows
 	At  float64 `json:"at"`
 
 	Open     json.RawMessage `json:"open,omitempty"`
 	From     string          `json:"from,omitempty"` // of open: "snapshot", "log" or "both"
+	Cut      int             `json:"cut,omitempty"`  // of open: so many bytes are missing at the end of the log
+	Flip     int             `json:"flip,omitempty"` // of open: the bits of this byte of the snapshot are turned
 	Snapshot bool            `json:"snapshot,omitempty"`
 	Call     string          `json:"call,omitempty"`
 	Request  json.RawMessage `json:"request,omitempty"`
+	Text     *string         `json:"text,omitempty"` // the request, of what is no JSON
 	Step     *int32          `json:"step,omitempty"`
 
 	Reply json.RawMessage   `json:"reply,omitempty"`
 	Next  *float64          `json:"next,omitempty"` // of a step; none: there is nothing to wait for
-	Out   []json.RawMessage `json:"out,omitempty"`  // without the records of the journal
+	Out   []json.RawMessage `json:"out,omitempty"`  // also behind an error; without the records of the journal
 	Error *Refusal          `json:"error,omitempty"`
 }
 
@@ -63,20 +69,30 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// Run holds every conversation of the folder with the peer. With rewrite it
-// writes what the peer answers into the files.
-func Run(t *testing.T, folder string, peer Peer, rewrite bool) {
+// Files are the conversations of the folder.
+func Files(t *testing.T, folder string) []string {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	for _, file := range files {
+	return files
+}
+
+// Read reads a conversation.
+func Read(t *testing.T, file string) (steps []Step) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&steps), file)
+	return steps
+}
+
+// Run holds every conversation of the folder with the peer. With rewrite it
+// writes what the peer answers into the files.
+func Run(t *testing.T, folder string, peer Peer, rewrite bool) {
+	for _, file := range Files(t, folder) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var steps []Step
-			decoder := json.NewDecoder(bytes.NewReader(text))
-			decoder.DisallowUnknownFields()
-			require.NoError(t, decoder.Decode(&steps))
+			steps := Read(t, file)
 			found := answers(t, peer, steps)
 			if rewrite {
 				require.NoError(t, os.WriteFile(file, write(t, found), 0o666))
@@ -113,17 +129,19 @@ func answers(t *testing.T, peer Peer, asked []Step) []Step {
 			if step.From == "snapshot" || step.From == "both" {
 				from = snapshot
 			}
+			if step.Flip != 0 {
+				from = bytes.Clone(from)
+				from[step.Flip] ^= 0xff
+			}
 			if step.From == "log" || step.From == "both" {
-				behind = log
+				behind = log[:len(log)-step.Cut]
 			}
 			var opened Handle
 			if opened, err = peer.Open(step.At, step.Open, from, behind); err == nil {
 				if handle != nil {
 					require.NoError(t, handle.Close())
 				}
-				if handle = opened; step.From == "" {
-					log = nil
-				}
+				handle, log = opened, bytes.Clone(behind)
 			}
 		case step.Call != "":
 			require.NotNil(t, handle, "step %d: nothing is open", i)
@@ -132,7 +150,11 @@ func answers(t *testing.T, peer Peer, asked []Step) []Step {
 				op = math.MaxInt32
 			}
 			var reply []byte
-			if reply, err = handle.Call(step.At, op, step.Request); err == nil {
+			request := []byte(step.Request)
+			if step.Text != nil {
+				request = []byte(*step.Text)
+			}
+			if reply, err = handle.Call(step.At, op, request); err == nil {
 				step.Reply = reply
 			}
 		case step.Step != nil:
@@ -143,12 +165,15 @@ func answers(t *testing.T, peer Peer, asked []Step) []Step {
 		case step.Snapshot:
 			snapshot, err = handle.Snapshot()
 			log = nil
+		default:
+			require.Fail(t, "a step that asks nothing", "step %d", i)
 		}
 		if err != nil {
 			var refused *wire.Error
 			require.ErrorAs(t, err, &refused, "step %d", i)
 			step.Error = &Refusal{refused.Code, refused.Message}
-		} else if handle != nil && !step.Snapshot && step.Open == nil {
+		}
+		if step.Call != "" || step.Step != nil {
 			records, err := wire.ParseRecords(handle.Out())
 			require.NoError(t, err, "step %d", i)
 			for _, record := range records {

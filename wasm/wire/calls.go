@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
@@ -117,27 +118,41 @@ func (s *Server) claim(r *Request, a *Reply) error {
 
 func tokenOf(job *tickonce.Job) Claim { return Claim{job.ID, int32(job.Attempt)} }
 
-// claimed is the job of a claim that this handle gave.
+// claimed is the job of a claim that this handle gave, by a call or with a run.
 func (s *Server) claimed(c Claim) (*tickonce.Job, error) {
 	if job := s.claims.of[c]; job != nil {
 		return job, nil
 	}
+	if r := s.inHand[c]; r != nil {
+		return r.Job, nil
+	}
 	return nil, tickonce.ErrClaimLost
 }
 
+// ack acks one job by itself, since that may have deliveries.
 func (s *Server) ack(r *Request, a *Reply) error {
 	a.Acked = make([]bool, len(r.Claims))
 	var jobs []*tickonce.Job
 	var at []int
 	for i, c := range r.Claims {
-		if job := s.claims.of[c]; job != nil {
+		if job, err := s.claimed(c); err == nil {
 			jobs, at = append(jobs, job), append(at, i)
 		}
 	}
-	if len(jobs) == 0 {
+	var acked []bool
+	var err error
+	switch len(jobs) {
+	case 0:
 		return nil
+	case 1:
+		err = jobs[0].Ack(background)
+		acked = []bool{err == nil}
+		if errors.Is(err, tickonce.ErrClaimLost) {
+			err = nil
+		}
+	default:
+		acked, err = s.engine.AckAll(background, jobs)
 	}
-	acked, err := s.engine.AckAll(background, jobs)
 	if err != nil {
 		return err
 	}
@@ -172,7 +187,7 @@ func (s *Server) fail(r *Request, _ *Reply) error {
 
 // settled forgets a claim that is over.
 func (s *Server) settled(c Claim, err error) error {
-	if err == nil || ErrorOf(err).Is(tickonce.ErrClaimLost) {
+	if err == nil || errors.Is(err, tickonce.ErrClaimLost) {
 		delete(s.claims.of, c)
 	}
 	return err
@@ -183,16 +198,15 @@ func (s *Server) heartbeat(r *Request, a *Reply) error {
 	if err != nil {
 		return err
 	}
-	err = s.settled(r.Claim, job.Heartbeat(background, r.For))
-	if err == nil {
-		a.At = job.Deadline
-		return nil
+	if err = job.Heartbeat(background, r.For); err != nil {
+		return s.settled(r.Claim, err)
 	}
-	return err
+	a.At = job.Deadline
+	return nil
 }
 
 func (s *Server) deliver(r *Request, _ *Reply) error {
-	job, err := s.inHand(r)
+	job, err := s.claimed(r.Claim)
 	if err != nil {
 		return err
 	}
@@ -200,22 +214,12 @@ func (s *Server) deliver(r *Request, _ *Reply) error {
 }
 
 func (s *Server) summarize(r *Request, _ *Reply) error {
-	job, err := s.inHand(r)
+	job, err := s.claimed(r.Claim)
 	if err != nil {
 		return err
 	}
 	job.Summarize(r.Text)
 	return nil
-}
-
-// inHand is the job of a claim, or of a run that a worker has in hand.
-func (s *Server) inHand(r *Request) (*tickonce.Job, error) {
-	for _, run := range s.order {
-		if tokenOf(run.Job) == r.Claim {
-			return run.Job, nil
-		}
-	}
-	return s.claimed(r.Claim)
 }
 
 func (s *Server) cancel(r *Request, a *Reply) (err error) {
@@ -462,6 +466,8 @@ func (f *Failure) marked() error {
 		return tickonce.RetryAfter(max(f.RetryAfter.For, 0), err)
 	case f.Transient:
 		return tickonce.Transient(err)
+	case f.Panicked:
+		return tickonce.Panicked(f.Message)
 	}
 	return err
 }

@@ -1,13 +1,14 @@
 package wire
 
 import (
+	"context"
 	"errors"
 
 	"github.com/tickonce/tickonce"
 )
 
-// Error is a refusal on the wire. It matches the sentinel of package tickonce
-// that its code stands for.
+// Error is a refusal on the wire, or why something ended. It matches the
+// sentinel that its code stands for.
 type Error struct {
 	Code    string
 	Message string
@@ -25,14 +26,14 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// The codes that have no sentinel.
+// The codes that stand for no sentinel of package tickonce.
 const (
 	CodeRequest   = "invalid_request" // the request, or an argument, is malformed
 	CodeClosed    = "closed"          // there is no such handle
 	CodeInternal  = "internal"        // a fault of the guest: the handle is of no more use
 	CodeAbandoned = "abandoned"       // a worker left jobs behind
-	CodeTimeout   = "timeout"         // of the end of a run's context
-	CodeStopped   = "stopped"         // the same: its worker stops
+	CodeTimeout   = "timeout"         // of the end of a run's context: [context.DeadlineExceeded]
+	CodeStopped   = "stopped"         // the same, since its worker stops: [context.Canceled]
 	CodeOther     = "error"           // any other
 )
 
@@ -55,6 +56,8 @@ var codes = [...]struct {
 	{"conflict", tickonce.ErrConflict},
 	{"snapshot", tickonce.ErrSnapshot},
 	{"tx_done", tickonce.ErrTxDone},
+	{CodeTimeout, context.DeadlineExceeded},
+	{CodeStopped, context.Canceled},
 }
 
 // ErrorOf is the error as it goes over the wire.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,7 +28,7 @@ type member struct {
 // visitor visits the fields of a type.
 type visitor[T any] func(*T, *object)
 
-// Encode returns the JSON text of v.
+// encode appends the JSON text of v.
 func encode[T any](dst []byte, v *T, visit visitor[T]) []byte {
 	o := object{writing: true, out: append(dst, '{')}
 	visit(v, &o)
@@ -43,7 +44,7 @@ func decode[T any](text []byte, path string, v *T, visit visitor[T]) error {
 	}
 	visit(v, &o)
 	if o.err == nil && len(o.in) > 0 {
-		o.fault(o.in[0].name, "is not known here")
+		o.fault("", "has "+quoted(o.in[0].name)+", which is not known")
 	}
 	return o.err
 }
@@ -99,6 +100,15 @@ func kindName(k jsontext.Kind) string {
 	}
 }
 
+// quoted is a text of the request within an error.
+func quoted(text string) string {
+	const most = 40
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
 // fault keeps the first fault.
 func (o *object) fault(name, problem string) {
 	if o.err == nil {
@@ -110,16 +120,16 @@ func (o *object) fault(name, problem string) {
 	}
 }
 
-// take answers the member of that name, whose value is of the kind wanted, and
+// take answers the member of that name, whose value is of one of the kinds, and
 // false if there is none.
-func (o *object) take(name string, kind jsontext.Kind, want string) (jsontext.Value, bool) {
+func (o *object) take(name, kinds, want string) (jsontext.Value, bool) {
 	for i := range o.in {
 		if o.in[i].name != name {
 			continue
 		}
 		value := o.in[i].value
 		o.in = append(o.in[:i], o.in[i+1:]...)
-		if found := value.Kind(); found != kind {
+		if found := value.Kind(); strings.IndexByte(kinds, byte(found)) < 0 {
 			o.fault(name, "is "+kindName(found)+", want "+want)
 			return nil, false
 		}
@@ -149,7 +159,7 @@ func (o *object) text(name string, v *string) {
 			o.put(name)
 			o.out = quote(o.out, *v)
 		}
-	} else if value, ok := o.take(name, '"', "a string"); ok {
+	} else if value, ok := o.take(name, `"`, "a string"); ok {
 		b, _ := jsontext.AppendUnquote(nil, value) // read without an error
 		*v = string(b)
 	}
@@ -161,8 +171,9 @@ func (o *object) bytes(name string, v *[]byte) {
 			o.put(name)
 			o.out = append(base64.StdEncoding.AppendEncode(append(o.out, '"'), *v), '"')
 		}
-	} else if value, ok := o.take(name, '"', "base64"); ok {
-		b, err := base64.StdEncoding.AppendDecode(nil, value[1:len(value)-1])
+	} else if value, ok := o.take(name, `"`, "base64"); ok {
+		text, _ := jsontext.AppendUnquote(nil, value) // read without an error
+		b, err := base64.StdEncoding.AppendDecode(nil, text)
 		if err != nil {
 			o.fault(name, "is no base64 with padding")
 		}
@@ -176,15 +187,9 @@ func (o *object) flag(name string, v *bool) {
 			o.put(name)
 			o.out = append(o.out, "true"...)
 		}
-		return
+	} else if value, ok := o.take(name, "tf", "true or false"); ok {
+		*v = value.Kind() == 't'
 	}
-	for i := range o.in {
-		if o.in[i].name == name && o.in[i].value.Kind() == 't' {
-			*v = true
-			o.in[i].value = jsontext.Value("false")
-		}
-	}
-	o.take(name, 'f', "true or false")
 }
 
 // whole is an integer of any type, within the range of that.
@@ -205,7 +210,7 @@ func whole[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8](o *object, name s
 
 // number reads an integer within ±(2^53 - 1), which all hosts can hold.
 func (o *object) number(name, want string) (int64, bool) {
-	value, ok := o.take(name, '0', want)
+	value, ok := o.take(name, "0", want)
 	if !ok {
 		return 0, false
 	}
@@ -218,37 +223,50 @@ func (o *object) number(name, want string) (int64, bool) {
 	return n, true
 }
 
-// span is a duration. Those below 0 are the named windows of the engine, -1
-// and -2 both here and there.
+// span is a duration. A negative one, which means no more than that it is, is
+// rounded down; a fraction of a positive one is written, and refused there.
 func (o *object) span(name string, v *time.Duration) {
 	if o.writing {
-		if ms := v.Milliseconds(); *v < 0 {
-			o.put(name)
-			o.out = strconv.AppendInt(o.out, int64(*v), 10)
-		} else if ms != 0 {
-			o.put(name)
-			o.out = strconv.AppendInt(o.out, ms, 10)
+		ms, rest := *v/time.Millisecond, *v%time.Millisecond
+		switch {
+		case *v == 0:
+			return
+		case rest < 0:
+			ms--
+		}
+		o.put(name)
+		if o.out = strconv.AppendInt(o.out, int64(ms), 10); rest > 0 {
+			o.out = append(append(o.out, '.'), strconv.FormatInt(int64(time.Millisecond+rest), 10)[1:]...)
 		}
 		return
 	}
 	if ms, ok := o.number(name, "whole milliseconds"); ok {
-		switch {
-		case ms < 0:
-			*v = time.Duration(ms)
-		case ms > math.MaxInt64/int64(time.Millisecond):
-			o.fault(name, "is "+strconv.FormatInt(ms, 10)+" ms, want at most "+strconv.FormatInt(math.MaxInt64/int64(time.Millisecond), 10))
-		default:
-			*v = time.Duration(ms) * time.Millisecond
+		const most = int64(math.MaxInt64 / time.Millisecond)
+		if *v = time.Duration(ms) * time.Millisecond; ms < -most || ms > most {
+			o.fault(name, "is "+strconv.FormatInt(ms, 10)+" ms, want at most "+strconv.FormatInt(most, 10))
 		}
 	}
 }
 
-// at is an instant; the zero time is left out.
+// window is the window of a policy: a duration, or -1 and -2 as the engine has
+// them.
+func (o *object) window(name string, v *time.Duration) {
+	named := int64(*v)
+	if o.writing && named < 0 {
+		whole(o, name, &named)
+		return
+	}
+	if o.span(name, v); !o.writing && *v < 0 {
+		*v /= time.Millisecond
+	}
+}
+
+// at is an instant, rounded up as the engine does; the zero time is left out.
 func (o *object) at(name string, v *time.Time) {
 	if o.writing {
 		if !v.IsZero() {
 			o.put(name)
-			o.out = strconv.AppendInt(o.out, v.UnixMilli(), 10)
+			o.out = strconv.AppendInt(o.out, v.Add(time.Millisecond-1).UnixMilli(), 10)
 		}
 	} else if ms, ok := o.number(name, "milliseconds since the epoch"); ok {
 		*v = time.UnixMilli(ms).UTC()
@@ -282,17 +300,19 @@ func word[E interface {
 			want += ", " + e.String()
 		}
 	}
-	o.fault(name, "is "+strconv.Quote(found)+", want one of"+want[1:])
+	o.fault(name, "is "+quoted(found)+", want one of"+want[1:])
 }
 
 // inner is an object within the object; one without fields is left out.
 func inner[T any](o *object, name string, v *T, visit visitor[T]) {
 	if o.writing {
-		if text := encode(nil, v, visit); len(text) > len("{}") {
-			o.put(name)
-			o.out = append(o.out, text...)
+		before := len(o.out)
+		o.put(name)
+		at := len(o.out)
+		if o.out = encode(o.out, v, visit); len(o.out) == at+len("{}") {
+			o.out = o.out[:before]
 		}
-	} else if value, ok := o.take(name, '{', "an object"); ok {
+	} else if value, ok := o.take(name, "{", "an object"); ok {
 		if err := decode(value, o.path+name+".", v, visit); err != nil {
 			o.err = err
 		}
@@ -306,7 +326,7 @@ func maybe[T any](o *object, name string, v **T, visit visitor[T]) {
 			o.put(name)
 			o.out = encode(o.out, *v, visit)
 		}
-	} else if value, ok := o.take(name, '{', "an object"); ok {
+	} else if value, ok := o.take(name, "{", "an object"); ok {
 		*v = new(T)
 		if err := decode(value, o.path+name+".", *v, visit); err != nil {
 			o.err = err
@@ -334,7 +354,7 @@ func list[T any](o *object, name string, v *[]T, visit visitor[T]) {
 
 // elements reads an array.
 func (o *object) elements(name string, read func(path string, value jsontext.Value) error) {
-	value, ok := o.take(name, '[', "an array")
+	value, ok := o.take(name, "[", "an array")
 	if !ok {
 		return
 	}

@@ -70,13 +70,13 @@ func visitClaim(c *Claim, o *object) {
 	whole(o, "attempt", &c.Attempt)
 }
 
-// Failure is why a handler did not do its job.
+// Failure is why a handler did not do its job, with at most one mark.
 type Failure struct {
 	Message    string
 	Permanent  bool        // see [tickonce.Permanent]
 	Transient  bool        // see [tickonce.Transient]
 	RetryAfter *RetryAfter // see [tickonce.RetryAfter]
-	Panicked   bool        // it panicked, or threw
+	Panicked   bool        // see [tickonce.Panicked]
 }
 
 // RetryAfter is the wait before the next attempt.
@@ -88,6 +88,15 @@ func visitFailure(f *Failure, o *object) {
 	o.flag("transient", &f.Transient)
 	maybe(o, "retryAfter", &f.RetryAfter, func(r *RetryAfter, o *object) { o.span("forMS", &r.For) })
 	o.flag("panicked", &f.Panicked)
+	marks := 0
+	for _, marked := range [...]bool{f.Permanent, f.Transient, f.RetryAfter != nil, f.Panicked} {
+		if marked {
+			marks++
+		}
+	}
+	if marks > 1 {
+		o.fault("", "has several of permanent, transient, retryAfter and panicked, want one at most")
+	}
 }
 
 // Request is what a call is asked with: each has fields of its own, see [Op].
@@ -212,9 +221,16 @@ func visitNamedPage(r *Request, o *object) {
 	whole(o, "max", &r.Max)
 }
 
-func visitFailed(r *Request, o *object) {
-	inner(o, "claim", &r.Claim, visitClaim)
-	maybe(o, "error", &r.Error, visitFailure)
+// A settled claim has no worker who would look at a mark; a retry may say when.
+func visitFailed(op Op) visitor[Request] {
+	return func(r *Request, o *object) {
+		inner(o, "claim", &r.Claim, visitClaim)
+		maybe(o, "error", &r.Error, visitFailure)
+		e := r.Error
+		if e != nil && (e.Permanent || e.Transient || e.Panicked || e.RetryAfter != nil && op != OpRetry) {
+			o.fault("error", "has a mark that is none of "+op.String())
+		}
+	}
 }
 
 func visitClaimed(r *Request, o *object) { inner(o, "claim", &r.Claim, visitClaim) }
@@ -265,8 +281,8 @@ func init() { // since a transaction's ops are calls themselves
 		whole(o, "max", &r.Max)
 	})
 	add(OpAck, "ack", (*Server).ack, func(r *Request, o *object) { list(o, "claims", &r.Claims, visitClaim) })
-	add(OpRetry, "retry", (*Server).retry, visitFailed)
-	add(OpFail, "fail", (*Server).fail, visitFailed)
+	add(OpRetry, "retry", (*Server).retry, visitFailed(OpRetry))
+	add(OpFail, "fail", (*Server).fail, visitFailed(OpFail))
 	add(OpHeartbeat, "heartbeat", (*Server).heartbeat, visitClaimed, lasts)
 	add(OpDeliver, "deliver", (*Server).deliver, visitClaimed, payload, func(r *Request, o *object) { o.text("outbox", &r.Outbox) })
 	add(OpSummarize, "summarize", (*Server).summarize, visitClaimed, func(r *Request, o *object) { o.text("text", &r.Text) })

@@ -31,9 +31,9 @@ type Server struct {
 	locks   tokens[int64, *tickonce.Lock]
 	runner  *tickonce.Runner
 	workers []*worker // in the order in which they began
-	runs    map[int64]*run
-	order   []*run // of those in hand, in the order in which they began
-	lastID  int32  // of workers
+	runs    []*run    // the same
+	inHand  map[Claim]*run
+	lastID  int32 // of workers
 	lastRun int64
 }
 
@@ -56,7 +56,7 @@ func Open(now float64, config, snapshot, log []byte) (*Server, error) {
 	if err := decode(config, "", &c, visitConfig); err != nil {
 		return nil, err
 	}
-	s := &Server{runs: map[int64]*run{}}
+	s := &Server{inHand: map[Claim]*run{}}
 	if err := s.set(now); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func zones(known []Zone) (func(string) (*time.Location, error), error) {
 	for _, z := range known {
 		loc, err := time.LoadLocationFromTZData(z.Name, z.Data)
 		if err != nil || z.Name == "" {
-			return nil, &RequestError{"zones: " + z.Name, "is no time zone in the format TZif"}
+			return nil, &RequestError{"zones", "has " + quoted(z.Name) + ", which is no time zone in the format TZif"}
 		}
 		found[z.Name] = loc
 	}
@@ -108,9 +108,12 @@ func zones(known []Zone) (func(string) (*time.Location, error), error) {
 	}, nil
 }
 
-// set sets the clock: milliseconds since the epoch, of which a fraction is cut
-// off.
+// set sets the clock for a call: milliseconds since the epoch, of which a
+// fraction is cut off. What the call before put out goes.
 func (s *Server) set(now float64) error {
+	if s.out = s.out[:0]; cap(s.out) > keptOut {
+		s.out = nil
+	}
 	ms := math.Floor(now)
 	if !(math.Abs(ms) <= float64(store.MaxInstant)) { // NaN, too
 		return &RequestError{"now", "is out of range, want milliseconds since the epoch within ±(2^53 - 1)"}
@@ -120,9 +123,12 @@ func (s *Server) set(now float64) error {
 }
 
 // Call answers a request, both as JSON, at an instant. What it put out is in
-// Out until the next call. An error is an [*Error].
+// Out. An error is an [*Error], and then nothing has changed.
 func (s *Server) Call(now float64, op Op, request []byte) (reply []byte, err error) {
-	err = s.guarded(now, func() error {
+	err = s.guarded(func() error {
+		if err := s.set(now); err != nil {
+			return err
+		}
 		r, err := ParseRequest(op, request)
 		if err != nil {
 			return err
@@ -131,7 +137,6 @@ func (s *Server) Call(now float64, op Op, request []byte) (reply []byte, err err
 		if err := ops[op].call(s, r, &answer); err != nil {
 			return err
 		}
-		s.ended()
 		reply = answer.Encode()
 		return nil
 	})
@@ -140,19 +145,19 @@ func (s *Server) Call(now float64, op Op, request []byte) (reply []byte, err err
 
 // Snapshot is the state as bytes, for [Open]; see [memengine.Engine.Snapshot].
 func (s *Server) Snapshot() (snapshot []byte, err error) {
-	err = s.guarded(float64(s.now.at.UnixMilli()), func() error {
+	err = s.guarded(func() error {
 		snapshot, err = s.engine.Snapshot()
 		return err
 	})
 	return snapshot, err
 }
 
-// Out is what the last call put out, good until the next one.
+// Out is what the last Call or Step put out, good until the next.
 func (s *Server) Out() []byte { return s.out }
 
 // guarded runs one call. After a panic the handle is of no more use: rows or
 // locks may be half changed.
-func (s *Server) guarded(now float64, call func() error) (err error) {
+func (s *Server) guarded(call func() error) (err error) {
 	if s.broken {
 		return &Error{CodeInternal, "the handle is broken by an earlier fault: restore its last snapshot"}
 	}
@@ -168,13 +173,6 @@ func (s *Server) guarded(now float64, call func() error) (err error) {
 			err = &Error{CodeInternal, text}
 		}
 	}()
-	s.out = s.out[:0]
-	if cap(s.out) > keptOut {
-		s.out = nil
-	}
-	if err := s.set(now); err != nil {
-		return ErrorOf(err)
-	}
 	if err := call(); err != nil {
 		return ErrorOf(err)
 	}
@@ -213,7 +211,7 @@ func (t *tokens[K, V]) add(key K, v V, live func(V) bool) {
 		t.of = map[K]V{}
 	}
 	if t.of[key] = v; len(t.of) > max(t.sweep, 1024) {
-		for key, v := range t.of { // in whatever order: what has lapsed is refused anyway
+		for key, v := range t.of { // in whatever order; what has lapsed is refused, unless the clock goes back
 			if !live(v) {
 				delete(t.of, key)
 			}

@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -19,12 +19,29 @@ type worker struct {
 	stop context.CancelFunc
 }
 
-// run is one that the host has in hand.
+// run is one that the host has in hand, or had, and has not ended.
 type run struct {
 	*tickonce.Run
 	id     int64
 	worker *worker
 	told   bool // that its context has ended
+}
+
+// begin puts out a run, and keeps it until it has ended.
+func (s *Server) begin(begun *tickonce.Run, w *worker) {
+	s.lastRun++
+	r := &run{Run: begun, id: s.lastRun, worker: w}
+	s.runs = append(s.runs, r)
+	s.inHand[tokenOf(r.Job)] = r
+	s.begun(r.Job, w.id, r.id)
+}
+
+// over forgets the runs from one to another.
+func (s *Server) over(from, to int) {
+	for _, r := range s.runs[from:to] {
+		delete(s.inHand, tokenOf(r.Job))
+	}
+	s.runs = slices.Delete(s.runs, from, to)
 }
 
 func (s *Server) start(*Request, *Reply) error {
@@ -43,8 +60,10 @@ func (s *Server) stop(*Request, *Reply) error {
 	return nil
 }
 
-// stopped puts out the end of a worker or, as 0, of the runner.
+// stopped puts out the end of a worker, behind those of its runs, or, as 0, of
+// the runner.
 func (s *Server) stopped(id int32, err error) {
+	s.ended()
 	record := Record{Kind: RecordStopped, Worker: id}
 	if err != nil {
 		record.Err = ErrorOf(err)
@@ -55,12 +74,11 @@ func (s *Server) stopped(id int32, err error) {
 		return
 	}
 	s.workers = slices.DeleteFunc(s.workers, func(w *worker) bool { return w.id == id })
-	for _, r := range s.order {
-		if r.worker.id == id {
-			delete(s.runs, r.id)
+	for i := len(s.runs) - 1; i >= 0; i-- {
+		if s.runs[i].worker.id == id {
+			s.over(i, i+1)
 		}
 	}
-	s.order = slices.DeleteFunc(s.order, func(r *run) bool { return r.worker.id == id })
 }
 
 func (s *Server) work(r *Request, a *Reply) error {
@@ -82,39 +100,46 @@ func (s *Server) work(r *Request, a *Reply) error {
 	return nil
 }
 
+// stopWork stops a worker, unless that has ended.
 func (s *Server) stopWork(r *Request, _ *Reply) error {
+	if r.WorkerID < 1 || r.WorkerID > s.lastID {
+		return &RequestError{"worker", "is " + strconv.Itoa(int(r.WorkerID)) + ", which no worker has been"}
+	}
 	for _, w := range s.workers {
 		if w.id == r.WorkerID {
 			w.stop()
-			return nil
 		}
 	}
-	return &RequestError{"worker", "is " + strconv.Itoa(int(r.WorkerID)) + ", of which there is none"}
+	return nil
 }
 
+// end ends a run, unless its worker has left it behind.
 func (s *Server) end(r *Request, _ *Reply) error {
-	ended := s.runs[r.Run]
-	if ended == nil {
-		return &RequestError{"run", "is " + strconv.FormatInt(r.Run, 10) + ", which is not in hand"}
+	if r.Run < 1 || r.Run > s.lastRun {
+		return &RequestError{"run", "is " + strconv.FormatInt(r.Run, 10) + ", which no run has been"}
 	}
-	delete(s.runs, ended.id)
-	s.order = slices.DeleteFunc(s.order, func(other *run) bool { return other.id == r.Run })
-	err := r.Error.marked()
-	if r.Error != nil && r.Error.Panicked {
-		err = ended.Call(func(context.Context, *tickonce.Job) error { panic(r.Error.Message) })
+	i, found := slices.BinarySearchFunc(s.runs, r.Run, func(of *run, id int64) int { return cmp.Compare(of.id, id) })
+	if !found {
+		return tickonce.ErrClaimLost
 	}
-	ended.worker.Ended(ended.Run, err)
+	ended := s.runs[i]
+	s.over(i, i+1)
+	ended.worker.Ended(ended.Run, r.Error.marked())
 	return nil
 }
 
 // Step sets the clock, and steps the runner and the workers until they rest, or
-// until at least so many boundaries have fired; with most 0 there is no bound.
-// It answers when to be called next, in milliseconds since the epoch: not after
-// now if there is more to do, and +Inf if there is nothing to wait for. What
-// happened is in Out. An error is an [*Error].
+// until at least so many boundaries have fired, of whole ticks; with most 0 or
+// less there is no bound. It answers when to be called next, in milliseconds
+// since the epoch: not after now if there is more to do, and +Inf if there is
+// nothing to wait for. What happened is in Out. An error is an [*Error], and
+// next then NaN.
 func (s *Server) Step(now float64, most int32) (next float64, err error) {
 	next = math.NaN()
-	err = s.guarded(now, func() error {
+	err = s.guarded(func() error {
+		if err := s.set(now); err != nil {
+			return err
+		}
 		next = s.step(int(most))
 		return nil
 	})
@@ -142,11 +167,7 @@ func (s *Server) step(most int) float64 {
 		for _, w := range slices.Clone(s.workers) {
 			next, report, err := w.Step(w.ctx)
 			for _, begun := range report.Begun {
-				s.lastRun++
-				r := &run{Run: begun, id: s.lastRun, worker: w}
-				s.runs[r.id] = r
-				s.order = append(s.order, r)
-				s.begun(begun.Job, w.id, r.id)
+				s.begin(begun, w)
 			}
 			if next.IsZero() {
 				s.stopped(w.id, err)
@@ -163,19 +184,13 @@ func (s *Server) step(most int) float64 {
 
 // ended puts out the runs whose contexts have ended.
 func (s *Server) ended() {
-	for _, r := range s.order {
+	for _, r := range s.runs {
 		if r.told {
 			continue
 		}
 		if cause := r.Cause(); cause != nil {
 			r.told = true
-			e := ErrorOf(cause)
-			if errors.Is(cause, context.DeadlineExceeded) {
-				e.Code = CodeTimeout
-			} else if errors.Is(cause, context.Canceled) {
-				e.Code = CodeStopped
-			}
-			s.out = (&Record{Kind: RecordEnded, Run: r.id, Err: e}).Append(s.out)
+			s.out = (&Record{Kind: RecordEnded, Run: r.id, Err: ErrorOf(cause)}).Append(s.out)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type TxOp struct {
 
 	// Seen is, of a lookup, what an earlier answer to it was: if it is another
 	// by now, the transaction is in conflict.
-	Seen []byte
+	Seen *Reply
 }
 
 func visitTxOp(t *TxOp, o *object) {
@@ -32,14 +32,17 @@ func visitTxOp(t *TxOp, o *object) {
 		t.Op = op
 	}
 	ops[t.Op].visit(&t.Request, o)
-	if t.Op != OpLookup {
-		return
-	}
-	if o.writing && t.Seen != nil {
-		o.put("seen")
-		o.out = append(o.out, t.Seen...)
-	} else if value, ok := o.take("seen", '{', "an object"); ok {
-		t.Seen = value
+	switch t.Op {
+	case OpLookup:
+		maybe(o, "seen", &t.Seen, visitReply)
+	case OpRequeue, OpPurge:
+		if t.Request.Outbox != "" {
+			o.fault("outbox", "is no part of this op in a transaction")
+		}
+	case OpRetry:
+		if t.Request.Error.after() != nil {
+			o.fault("error.retryAfter", "is no part of a transaction")
+		}
 	}
 }
 
@@ -56,7 +59,7 @@ func (s *Server) tx(r *Request, a *Reply) error {
 				e := ErrorOf(err)
 				return &Error{e.Code, "op " + strconv.Itoa(i) + ", " + op.Op.String() + ": " + e.Message}
 			}
-			if op.Seen != nil && !bytes.Equal(op.Seen, a.Results[i].Encode()) {
+			if op.Seen != nil && !bytes.Equal(op.Seen.Encode(), a.Results[i].Encode()) {
 				return tickonce.ErrConflict
 			}
 		}
@@ -157,9 +160,6 @@ func staged(op Op) func(*Server, *tickonce.Tx, *Request, *Reply) (*tickonce.TxJo
 			}
 			if op == OpFail {
 				return nil, tx.Fail(job, r.Error.cause())
-			}
-			if r.Error.after() != nil {
-				return nil, &RequestError{"error.retryAfter", "is no part of a transaction"}
 			}
 			return nil, tx.Retry(job, r.Error.cause())
 		}

@@ -39,7 +39,7 @@ func visitConfig(c *Config, o *object) {
 	if o.text("seed", &seed); !o.writing {
 		var err error
 		if c.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil || c.Seed == 0 {
-			o.fault("seed", "is "+strconv.Quote(seed)+", want a decimal number from 1 to 2^64 - 1 in a string")
+			o.fault("seed", "is "+quoted(seed)+", want a decimal number from 1 to 2^64 - 1 in a string")
 		}
 	}
 	o.text("owner", &c.Owner)
@@ -73,7 +73,7 @@ func visitScheduleOptions(s *tickonce.ScheduleOptions, o *object) {
 	o.span("expiresMS", &s.Expires)
 	o.at("anchor", &s.Anchor)
 	inner(o, "catchUp", &s.CatchUp, func(c *tickonce.CatchUp, o *object) {
-		o.span("windowMS", &c.Window)
+		o.window("windowMS", &c.Window)
 		whole(o, "count", &c.Count)
 		o.flag("newest", &c.Newest)
 	})
