@@ -16,7 +16,7 @@ run("go", ["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", "dist/tickonc
 copyFileSync("../../LICENSE", "LICENSE");
 await build({
   ...options, splitting: true, outdir: "dist", chunkNames: "chunk-[hash]",
-  entryPoints: ["src/index.ts", "src/node.ts", "src/slim.ts"],
+  entryPoints: ["src/index.ts", "src/node.ts", "src/slim.ts", "src/stores/file.ts"],
 });
 run("node_modules/.bin/tsc", ["-p", "."]);
 

@@ -15,7 +15,7 @@
  * | `abandoned` | a stop left jobs in hand |
  * | `timeout` `stopped` | why the signal of a handler was aborted |
  * | `load` | the module cannot be loaded; the message says what to do |
- * | `full` `unavailable` `damaged` `newer` | of a {@link StoreError} |
+ * | `full` `unavailable` `damaged` `newer` `taken` | of a {@link StoreError} |
  */
 export type ErrorCode =
   | "invalid_spec" | "invalid_name" | "reserved_name" | "invalid_worker" | "invalid_option" | "invalid_request"
@@ -24,8 +24,11 @@ export type ErrorCode =
   | "closed" | "internal" | "abandoned" | "timeout" | "stopped" | "error" | "load"
   | StoreErrorCode;
 
-/** What is wrong with a store: it has no room, cannot be reached, what it has is damaged, or of a newer version. */
-export type StoreErrorCode = "full" | "unavailable" | "damaged" | "newer";
+/**
+ * What is wrong with a store: it has no room, cannot be reached, what it has is
+ * damaged or of a newer version, or another engine has taken the state over.
+ */
+export type StoreErrorCode = "full" | "unavailable" | "damaged" | "newer" | "taken";
 
 /** An error of this package. Its `code` says which. */
 export class TickonceError extends Error {

@@ -12,7 +12,13 @@ export interface Stored {
  * engine replaces everything before it goes on.
  */
 export interface Store {
-  /** Reads what there is. Called once, before everything else, by whoever leads. */
+  /**
+   * Reads what there is, before everything else, for whoever leads; again after
+   * the lead or the instance was lost. Who loads takes the state over: others
+   * that had loaded it store nothing any more, but get a {@link StoreError}
+   * "taken", after which only a load helps. A store that only one can have at a
+   * time refuses the load of another by it.
+   */
   load(): Promise<Stored>;
 
   /** Puts records behind the log: all of them or none. Resolves once they would survive a crash. */

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { TickonceError } from "../src/errors.js";
+import type { Call, Term } from "../src/leadership.js";
+import { webLocks } from "../src/weblocks.js";
+
+// Locks as a browser has them: exclusive, in the order of the requests.
+const lines = new Map<string, (() => void)[]>();
+const holders = new Map<string, (reason: unknown) => void>();
+
+const locks = {
+  request(name: string, { signal, steal }: { signal?: AbortSignal; steal?: boolean }, work: () => Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const line = lines.get(name) ?? [];
+      lines.set(name, line);
+      const grant = () => {
+        signal?.removeEventListener("abort", abort);
+        holders.set(name, reject);
+        void work().then((value) => {
+          resolve(value);
+          if (holders.get(name) === reject) next();
+        });
+      };
+      const next = () => {
+        holders.delete(name);
+        line.shift()?.();
+      };
+      const abort = () => {
+        line.splice(line.indexOf(grant), 1);
+        reject(signal!.reason);
+      };
+      if (steal) holders.get(name)?.(new DOMException("stolen", "AbortError"));
+      if (steal || !holders.has(name)) return grant();
+      signal?.addEventListener("abort", abort);
+      line.push(grant);
+    });
+  },
+};
+Object.defineProperty(globalThis, "navigator", { value: { locks }, configurable: true });
+
+const forever = new AbortController().signal;
+const write: Call = { op: "enqueue", request: { queue: "mail" } };
+const read: Call = { op: "lookup", request: { name: "report" } };
+const code = (want: string) => (err: unknown) => err instanceof TickonceError && err.code === want;
+
+function steal(name: string): () => void {
+  let release!: () => void;
+  void locks.request(`tickonce:${name}`, { steal: true }, () => new Promise<void>((free) => (release = free)));
+  return release;
+}
+
+/** Leads until it is lost, and answers with its name. */
+async function lead(leadership: ReturnType<typeof webLocks>, name: string): Promise<Term> {
+  const term = await leadership.acquire(forever);
+  term.serve!(async ({ op }) => `${name} did ${op}`);
+  return term;
+}
+
+test("one leads, and the next one after it has released", async () => {
+  const [a, b] = [webLocks("release"), webLocks("release")];
+  const first = await a.acquire(forever);
+  let granted = false;
+  const second = b.acquire(forever).then((term) => {
+    granted = true;
+    return term;
+  });
+  await new Promise(setImmediate);
+  assert.deepEqual([a.leads, b.leads, granted], [true, false, false]);
+  first.release();
+  (await second).release();
+  assert.deepEqual([a.leads, b.leads], [false, false]);
+});
+
+test("who does not want to lead any more leaves the line", async () => {
+  const [a, b] = [webLocks("line"), webLocks("line")];
+  const term = await a.acquire(forever);
+  const over = new AbortController();
+  const waiting = b.acquire(over.signal);
+  over.abort(new Error("enough"));
+  await assert.rejects(waiting, /enough/);
+  term.release();
+  (await a.acquire(forever)).release();
+});
+
+test("a stolen lock ends the term at once, and its release later does no harm", async () => {
+  const [a, b] = [webLocks("steal"), webLocks("steal")];
+  const term = await a.acquire(forever);
+  const release = steal("steal");
+  await term.lost;
+  assert.equal(a.leads, false);
+  const next = b.acquire(forever);
+  term.release();
+  await new Promise(setImmediate);
+  assert.equal(b.leads, false);
+  release();
+  (await next).release();
+});
+
+test("who resigns loses its term, and stands behind those that wait", async () => {
+  const [a, b] = [webLocks("resign"), webLocks("resign")];
+  const first = await a.acquire(forever);
+  const second = b.acquire(forever);
+  a.resign();
+  await first.lost;
+  const again = a.acquire(forever);
+  const term = await second;
+  assert.deepEqual([a.leads, b.leads], [false, true]);
+  term.release();
+  (await again).release();
+});
+
+test("calls are answered by the one that leads, errors with their code", async () => {
+  const [a, b] = [webLocks("calls"), webLocks("calls")];
+  const term = await a.acquire(forever);
+  term.serve!(async ({ op, request }) => {
+    if (op === "lookup") throw new TickonceError("not_found", "there is none");
+    return { op, request };
+  });
+  assert.deepEqual(await b.ask!(write), { op: "enqueue", request: { queue: "mail" } });
+  await assert.rejects(b.ask!(read), code("not_found"));
+  term.release();
+});
+
+test("a call that nobody has seen waits for a leader, as long as its signal lets it", async () => {
+  const [a, b] = [webLocks("wait"), webLocks("wait")];
+  const asked = b.ask!(write);
+  const over = new AbortController();
+  const impatient = b.ask!(write, over.signal);
+  over.abort(new Error("enough"));
+  await assert.rejects(impatient, /enough/);
+  await assert.rejects(b.ask!(write, over.signal), /enough/);
+  const term = await lead(a, "a");
+  assert.equal(await asked, "a did enqueue");
+  term.release();
+});
+
+test("a leader goes before it has answered: reads go to the next one, of writes nobody knows", async () => {
+  const [a, b, c] = [webLocks("gone"), webLocks("gone"), webLocks("gone")];
+  const term = await a.acquire(forever);
+  let seen = 0;
+  const both = new Promise<void>((resolve) => {
+    term.serve!(() => {
+      if (++seen === 2) resolve();
+      return new Promise(() => {});
+    });
+  });
+  const reading = c.ask!(read);
+  const writing = assert.rejects(c.ask!(write), code("leader_gone"));
+  await both;
+  const next = lead(b, "b");
+  steal("gone")();
+  await writing;
+  assert.equal(await reading, "b did lookup");
+  (await next).release();
+});
+
+test("a leader that is lost while it answers says so, and is gone for those that asked", async () => {
+  const [a, b, c] = [webLocks("lost"), webLocks("lost"), webLocks("lost")];
+  const term = await a.acquire(forever);
+  let seen = 0;
+  const both = new Promise<void>((resolve) => {
+    term.serve!(async () => {
+      if (++seen === 2) resolve();
+      await term.lost;
+      throw new TickonceError("leadership_lost", "lost");
+    });
+  });
+  const reading = c.ask!(read);
+  const writing = assert.rejects(c.ask!(write), code("leader_gone"));
+  await both;
+  const next = lead(b, "b");
+  steal("lost")();
+  await writing;
+  assert.equal(await reading, "b did lookup");
+  (await next).release();
+});
+
+test("who asked and leads now answers itself", async () => {
+  const a = webLocks("self");
+  const asked = a.ask!(write);
+  const term = await lead(a, "a");
+  assert.equal(await asked, "a did enqueue");
+  term.release();
+});
+
+test("a name that is none, and a host without Web Locks, are refused", () => {
+  assert.throws(() => webLocks(""), TypeError);
+  assert.throws(() => webLocks(7 as never), TypeError);
+  Object.defineProperty(globalThis, "navigator", { value: {}, configurable: true });
+  assert.throws(() => webLocks("x"), code("unavailable"));
+  Object.defineProperty(globalThis, "navigator", { value: { locks }, configurable: true });
+});
