@@ -5,12 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -35,27 +33,12 @@ func TestMain(m *testing.M) {
 }
 
 func start(m *testing.M) int {
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		fmt.Fprintln(os.Stderr, "there is no Chromium: scripts/setup installs it where apt has it")
+	opened, stop, err := Start(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	allocated, stop := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("force-device-scale-factor", "1"),
-		chromedp.WSURLReadTimeout(patience))
 	defer stop()
-	opened, closed := chromedp.NewContext(allocated)
-	defer closed()
-	if err := chromedp.Do(opened); err != nil {
-		fmt.Fprintln(os.Stderr, "Chromium does not start:", err)
-		return 1
-	}
 	browser = opened
 	defer func() { os.RemoveAll(folder) }()
 	return m.Run()
@@ -68,10 +51,6 @@ type tab struct {
 	mu     sync.Mutex
 	faults []string
 }
-
-// patience is for a machine with much else to do: only a browser that hangs is
-// to come to its end.
-const patience = 5 * time.Minute
 
 // step is an action that answers nothing.
 type step = chromedp.Action[chromedp.Void]
