@@ -7,3 +7,13 @@ export const ops = {
 } as const;
 
 export type Op = keyof typeof ops;
+
+const reads: ReadonlySet<string> = new Set([
+  "lookup", "schedules", "dead", "nextClaim", "queue", "queues", "history", "skips", "totals", "why", "details",
+  "recovery", "snapshot",
+]);
+
+/** Whether a call changes nothing, so that it can be asked again without harm. */
+export function isRead(op: string, request: object): boolean {
+  return reads.has(op) || (op === "tx" && (request as { plan?: boolean }).plan === true);
+}

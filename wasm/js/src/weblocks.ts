@@ -1,10 +1,6 @@
 import { TickonceError, type ErrorCode } from "./errors.js";
 import type { Call, Leadership, Term } from "./leadership.js";
-
-/** The calls that change nothing, which can be asked again without harm. */
-const reads = new Set(["lookup", "schedules", "dead", "nextClaim", "queue", "queues", "history", "skips", "totals", "why", "details", "recovery"]);
-
-const isRead = ({ op, request }: Call) => reads.has(op) || (op === "tx" && (request as { plan?: boolean }).plan === true);
+import { isRead } from "./ops.js";
 
 // What tabs say to each other. A call is addressed to one term of one leader, so
 // when another term begins it is known which calls nobody has seen.
@@ -124,7 +120,7 @@ export function webLocks(name: string): WebLocks {
   /** The leader that a call was sent to will not answer. */
   function gone(p: Pending): void {
     delete p.sentTo;
-    if (!isRead(p.call)) {
+    if (!isRead(p.call.op, p.call.request)) {
       p.reject(new TickonceError("leader_gone", `the tab that leads went before it had answered ${p.call.op}: whether it was done is not known`));
     }
   }

@@ -10,6 +10,7 @@ import { ops } from "../src/ops.js";
 import type { Op } from "../src/ops.js";
 import { parseRecords } from "../src/records.js";
 import type { OutRecord } from "../src/records.js";
+import { concat } from "../src/stores/concat.js";
 import { module } from "./guest.js";
 
 interface Step {
@@ -17,9 +18,12 @@ interface Step {
   at: number;
   open?: object;
   from?: "snapshot" | "log" | "both";
+  cut?: number;
+  flip?: number;
   snapshot?: boolean;
   call?: string;
   request?: unknown;
+  text?: string;
   step?: number;
   reply?: unknown;
   next?: number;
@@ -27,6 +31,7 @@ interface Step {
   error?: { code: string; message: string };
 }
 
+const encoder = new TextEncoder();
 const folder = "../testdata/conversations/";
 
 for (const file of readdirSync(folder)) {
@@ -34,35 +39,37 @@ for (const file of readdirSync(folder)) {
     const steps: Step[] = JSON.parse(readFileSync(folder + file, "utf8"));
     const guest = await Guest.of(module);
     let handle: Handle | undefined;
-    let snapshot = new Uint8Array(), log = new Uint8Array();
+    let snapshot: Uint8Array = new Uint8Array(), log: Uint8Array = new Uint8Array();
     steps.forEach((asked, i) => {
       const { reply, next, out, error, ...step } = asked;
       const found: Step = step;
       try {
         if (step.open) {
-          const from = step.from === "snapshot" || step.from === "both" ? snapshot : undefined;
-          const opened = guest.open(step.at, step.open, from, step.from === "log" || step.from === "both" ? log : undefined);
+          const from = step.from === "snapshot" || step.from === "both" ? snapshot.slice() : new Uint8Array();
+          if (step.flip) from[step.flip]! ^= 0xff;
+          const behind = step.from === "log" || step.from === "both" ? log.slice(0, log.length - (step.cut ?? 0)) : new Uint8Array();
+          const opened = guest.open(step.at, step.open, from, behind);
           handle?.close();
-          handle = opened;
-          if (!step.from) log = new Uint8Array();
+          [handle, log] = [opened, behind];
         } else if (step.call !== undefined) {
-          found.reply = JSON.parse(handle!.callRaw(step.at, ops[step.call as Op] ?? 2 ** 31 - 1, new TextEncoder().encode(JSON.stringify(step.request))));
+          const request = encoder.encode(step.text ?? JSON.stringify(step.request));
+          found.reply = JSON.parse(handle!.callRaw(step.at, ops[step.call as Op] ?? 2 ** 31 - 1, request));
         } else if (step.step !== undefined) {
           const next = handle!.step(step.at, step.step);
           if (next !== Infinity) found.next = next;
         } else if (step.snapshot) {
-          snapshot = handle!.snapshot() as typeof snapshot;
+          snapshot = handle!.snapshot();
           log = new Uint8Array();
-        }
-        if (step.call !== undefined || step.step !== undefined) {
-          const records = parseRecords(handle!.out());
-          const told = records.filter(r => r.kind !== "journal");
-          for (const r of records) if (r.kind === "journal") log = Uint8Array.of(...log, ...r.data);
-          if (told.length > 0) found.out = told.map(text);
         }
       } catch (e) {
         if (!(e instanceof TickonceError)) throw e;
         found.error = { code: e.code, message: e.message };
+      }
+      if (step.call !== undefined || step.step !== undefined) {
+        const records = parseRecords(handle!.out());
+        const told = records.filter(r => r.kind !== "journal");
+        log = concat([log, ...records.flatMap(r => (r.kind === "journal" ? [r.data] : []))]);
+        if (told.length > 0) found.out = told.map(text);
       }
       assert.deepEqual(found, asked, `step ${i}, ${step.say ?? ""}`);
     });

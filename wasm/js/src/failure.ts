@@ -1,0 +1,51 @@
+// Why a job was not done, as handlers say it.
+
+import { isMS } from "./check.js";
+
+/** An error that says what is to become of the job. */
+class Marked extends Error {
+  readonly mark: object;
+
+  constructor(mark: object, cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.mark = mark;
+  }
+
+  override get name(): string {
+    return "TickonceFailure";
+  }
+}
+
+/** For a handler to throw: no try can succeed, the job dies at once. */
+export function permanent(error: unknown): Error {
+  return new Marked({ permanent: true }, error);
+}
+
+/** For a handler to throw: the job is tried again, after so many milliseconds rather than by its retry curve. */
+export function retryAfter(ms: number, error: unknown): Error {
+  isMS("ms", ms);
+  return new Marked({ retryAfter: { forMS: ms } }, error);
+}
+
+/** For a delivery to throw: it failed for now, and is tried again as often as the outbox has it. */
+export function transient(error: unknown): Error {
+  return new Marked({ transient: true }, error);
+}
+
+/** What was thrown, as a request has it: its first mark counts, along the chain of causes. */
+export function failureOf(error: unknown): object {
+  const message = messageOf(error);
+  for (let e = error, depth = 0; e instanceof Error && depth < 32; e = e.cause, depth++) {
+    if (e instanceof Marked) return { message, ...e.mark };
+  }
+  return { message };
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message || error.name : String(error);
+  } catch {
+    return "an error without a text";
+  }
+}

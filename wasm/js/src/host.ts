@@ -1,0 +1,104 @@
+// Where the instances of the guest live: in this thread, or in a Worker.
+
+import { TickonceError } from "./errors.js";
+import type { ErrorCode } from "./errors.js";
+import { Guest } from "./guest.js";
+import type { Handle } from "./guest.js";
+import type { Op } from "./ops.js";
+
+/** One thing that an instance is asked to do, at an instant. */
+export type Ask =
+  | { op: Op; request: object; now: number }
+  | { op: "step"; most: number; now: number }
+  | { op: "snapshot"; now: number };
+
+/** What came of it: a reply, or why it was refused, with the records beside it. It can be cloned and posted. */
+export interface Answer {
+  reply?: unknown;
+  error?: { code: ErrorCode; message: string };
+  out: Uint8Array;
+}
+
+/** An engine of the guest. */
+export interface Instance {
+  /**
+   * Does what is asked, in order. After a fault of the guest nothing more is done:
+   * the last answer is then "internal", and the instance is of no more use.
+   */
+  run(asks: Ask[]): Promise<Answer[]>;
+  close(): void;
+}
+
+export interface Host {
+  /** Opens an engine. Rejects with a TickonceError. */
+  open(now: number, config: object, snapshot?: Uint8Array, log?: Uint8Array): Promise<Instance>;
+
+  /** The timers of the thread: in a Worker they are punctual in a hidden tab, too. */
+  setTimer(call: () => void, ms: number): unknown;
+  clearTimer(timer: unknown): void;
+
+  /** Ends what the host began, and with it every instance. */
+  close(): void;
+}
+
+/** The host that is this thread. Each engine has an instance of its own, so that a trap ends no other. */
+export class LocalHost implements Host {
+  readonly #module: WebAssembly.Module;
+
+  constructor(module: WebAssembly.Module) {
+    this.#module = module;
+  }
+
+  async open(now: number, config: object, snapshot?: Uint8Array, log?: Uint8Array): Promise<Instance> {
+    const guest = await Guest.of(this.#module);
+    return new LocalInstance(guest.open(now, config, snapshot, log));
+  }
+
+  setTimer(call: () => void, ms: number): unknown {
+    return setTimeout(call, ms);
+  }
+
+  clearTimer(timer: unknown): void {
+    clearTimeout(timer as ReturnType<typeof setTimeout>);
+  }
+
+  close(): void {}
+}
+
+class LocalInstance implements Instance {
+  readonly #handle: Handle;
+
+  constructor(handle: Handle) {
+    this.#handle = handle;
+  }
+
+  run(asks: Ask[]): Promise<Answer[]> {
+    const answers: Answer[] = [];
+    for (const ask of asks) {
+      const answer = this.#answer(ask);
+      answers.push(answer);
+      if (answer.error?.code === "internal") break;
+    }
+    return Promise.resolve(answers);
+  }
+
+  #answer(ask: Ask): Answer {
+    try {
+      switch (ask.op) {
+        case "snapshot":
+          return { reply: this.#handle.snapshot(), out: new Uint8Array() };
+        case "step":
+          return { reply: this.#handle.step(ask.now, ask.most), out: this.#handle.out() };
+        default:
+          return { reply: this.#handle.call(ask.now, ask.op, ask.request), out: this.#handle.out() };
+      }
+    } catch (e) {
+      if (!(e instanceof TickonceError)) throw e;
+      return { error: { code: e.code, message: e.message }, out: e.code === "internal" ? new Uint8Array() : this.#handle.out() };
+    }
+  }
+
+  close(): void {
+    this.#handle.close();
+  }
+}

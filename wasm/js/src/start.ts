@@ -1,0 +1,312 @@
+import { isFunction, isMS, isOptions, isWhole } from "./check.js";
+import type { Engine } from "./engine.js";
+import { TickonceError } from "./errors.js";
+import { failureOf } from "./failure.js";
+import { Job } from "./job.js";
+import type { OutRecord } from "./records.js";
+import type { Listener, Session } from "./session.js";
+import { safely } from "./session.js";
+import { onWake } from "./wake.js";
+
+/**
+ * Does one job. Returning makes it done; throwing makes it tried again, or dead
+ * with its attempts exhausted; see permanent, retryAfter and transient. The
+ * signal is aborted when the job's time is over, its claim is lost or the engine
+ * stops: what the handler does then does not count any more.
+ */
+export type Handler = (job: Job, context: { signal: AbortSignal }) => unknown;
+
+/** A handler, and how it is called. */
+export interface Work {
+  handler: Handler;
+  /** How many jobs are in hand at once. Default 1. */
+  concurrency?: number | undefined;
+  /** How long a run may take. Default: no bound. */
+  timeoutMS?: number | undefined;
+}
+
+/** Handlers by the names of their queues. */
+export type Handlers = Record<string, Handler | Work>;
+
+/** How an engine is started. */
+export interface StartOptions {
+  /** Stops the run when it is aborted, as {@link Run.stop} does. */
+  signal?: AbortSignal | undefined;
+  /** Handlers of outboxes, by their names: each entry is delivered. */
+  outboxes?: Handlers | undefined;
+  /** How many jobs of a queue are in hand at once, where its handler does not say. Default 1. */
+  concurrency?: number | undefined;
+  /** How long a run may take, where its handler does not say. Default: no bound. */
+  timeoutMS?: number | undefined;
+  /** How long runs may go on after the stop has begun, before their signals are aborted. Default 10 s. */
+  stopTimeoutMS?: number | undefined;
+  /** Is told of what fails and is tried again: the store, say. Default: console.error. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+const isWork = isOptions<Work>({ handler: isFunction, concurrency: isWhole, timeoutMS: isMS });
+
+const isHandlers = (name: string, value: unknown) => {
+  if (typeof value !== "object" || value === null) throw new TypeError(`${name} is no object, want handlers by the names of their queues`);
+  for (const [queue, work] of Object.entries(value)) {
+    if (typeof work !== "function") isWork(`${name}.${queue}`, work);
+    if (typeof work === "object" && !work.handler) throw new TypeError(`${name}.${queue} has no handler`);
+  }
+};
+
+const isStartOptions = isOptions<StartOptions>({
+  signal: (name, value) => {
+    if (!(value instanceof AbortSignal)) throw new TypeError(`${name} is no AbortSignal`);
+  },
+  outboxes: isHandlers,
+  concurrency: isWhole,
+  timeoutMS: isMS,
+  stopTimeoutMS: isMS,
+  onError: isFunction,
+});
+
+/** An engine that runs. */
+export interface Run extends AsyncDisposable {
+  /**
+   * Stops: nothing new is begun, what is in hand goes on for stopTimeoutMS, then
+   * its signals are aborted, and 5 s later it is left. Resolves when all has
+   * stopped; rejects with "abandoned" if jobs were left. They are tried again
+   * when their claims have lapsed.
+   */
+  stop(): Promise<void>;
+
+  /** The end of the run, however it comes: as {@link stop} resolves or rejects. */
+  readonly done: Promise<void>;
+}
+
+/**
+ * Runs an engine: its schedules fire, and handlers are called with the jobs of
+ * their queues. An engine that follows waits until it leads. A fault is told to
+ * onError and tried again: after 100, 200, 400 ms, then every 5 s.
+ *
+ *     const run = start(eng, { mail: async job => send(job.json()) }, { signal });
+ */
+export function start(engine: Engine, handlers: Handlers = {}, options: StartOptions = {}): Run {
+  isHandlers("handlers", handlers);
+  isStartOptions("options", options);
+  if (engine.session.listener) throw new TickonceError("invalid_request", "the engine has been started: stop that run before");
+  return new Loop(engine.session, handlers, options);
+}
+
+/** How long the loop sleeps at most before it looks at the clock, which may have been set, or have stood still. */
+const sliceMS = 1000;
+
+const pausesMS = [100, 200, 400, 5000];
+
+/** A run of a handler. */
+interface InHand {
+  worker: number;
+  controller: AbortController;
+}
+
+class Loop implements Run, Listener {
+  readonly done: Promise<void>;
+  readonly #session: Session;
+  readonly #options: StartOptions;
+  readonly #plan: { request: object; handler: Handler }[];
+
+  #workers = new Map<number, Handler>();
+  #runner = false;
+  #inHand = new Map<number, InHand>();
+  #timer: unknown;
+  #next = -Infinity; // when to step
+  #seen = -Infinity; // the clock at the last step
+  #stepping = false;
+  #failures = 0;
+  #stopping = false;
+  #error: unknown; // of the end
+  readonly #unwatch: () => void;
+  #end!: { resolve(): void; reject(error: unknown): void };
+
+  constructor(session: Session, handlers: Handlers, options: StartOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.#plan = [...this.#works("queue", handlers), ...this.#works("outbox", options.outboxes ?? {})];
+    this.done = new Promise((resolve, reject) => (this.#end = { resolve, reject }));
+    this.done.catch(() => {}); // whoever asks is told
+    session.listener = this;
+    this.#unwatch = onWake(() => this.#wake());
+    const { signal } = options;
+    const abort = () => void this.stop().catch(() => {});
+    signal?.addEventListener("abort", abort, { once: true });
+    void this.done.catch(() => {}).then(() => signal?.removeEventListener("abort", abort));
+    if (signal?.aborted) abort();
+    else this.#wake();
+  }
+
+  #works(kind: "queue" | "outbox", handlers: Handlers): { request: object; handler: Handler }[] {
+    const { concurrency, timeoutMS, stopTimeoutMS } = this.#options;
+    return Object.entries(handlers).map(([name, work]) => {
+      const { handler, ...own } = typeof work === "function" ? { handler: work } : work;
+      return { handler, request: { [kind]: name, options: { concurrency, timeoutMS, stopTimeoutMS, ...own } } };
+    });
+  }
+
+  stop(): Promise<void> {
+    if (!this.#stopping) {
+      this.#stopping = true;
+      this.#failures = 0;
+      void this.#stop();
+    }
+    return this.done;
+  }
+
+  closing(): Promise<void> {
+    return this.stop().catch(() => {});
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    const calls = [...this.#workers.keys()].map(worker => this.#session.call("stopWork", { worker }));
+    if (this.#runner) calls.push(this.#session.call("stop"));
+    await Promise.allSettled(calls); // what fails is gone, or is told by the next step
+    this.#wake();
+  }
+
+  written(): void {
+    this.#wake();
+  }
+
+  /** Steps as soon as it can be. */
+  #wake(): void {
+    this.#next = -Infinity;
+    if (this.#failures === 0 || this.#stopping) this.#sleep(0);
+  }
+
+  #sleep(ms: number): void {
+    if (this.#stepping) return; // it goes on by itself
+    this.#session.host.clearTimer(this.#timer);
+    this.#timer = this.#session.host.setTimer(() => void this.#look(), Math.max(0, Math.min(ms, sliceMS)));
+  }
+
+  /** Looks at the clock, and steps if it is time, or if the clock was set back. */
+  async #look(): Promise<void> {
+    const now = Date.now();
+    if (now < this.#next && now >= this.#seen) return this.#sleep(this.#next - now);
+    if (this.#finished()) return;
+    this.#stepping = true;
+    let pause = 0;
+    try {
+      await this.#begin();
+      this.#next = Infinity; // unless it is woken meanwhile
+      this.#seen = now;
+      const { next } = await this.#session.step(0);
+      this.#next = Math.min(this.#next, next);
+      this.#failures = 0;
+    } catch (error) {
+      pause = pausesMS[Math.min(this.#failures++, pausesMS.length - 1)]!;
+      this.#next = Date.now() + pause;
+      if (this.#session.closed) return this.#finish(error);
+      if (!lostLead(error)) this.#report(error);
+    } finally {
+      this.#stepping = false;
+    }
+    if (!this.#finished()) this.#sleep(this.#next - Date.now());
+  }
+
+  /** Begins the runner and the workers, unless they are there. */
+  async #begin(): Promise<void> {
+    if (this.#runner || this.#stopping) return;
+    const session = this.#session;
+    await session.lead();
+    if (this.#stopping) return;
+    const [, ...workers] = await Promise.all([
+      session.call("start"),
+      ...this.#plan.map(({ request }) => session.call("work", request)),
+    ]);
+    this.#runner = true;
+    workers.forEach((w, i) => this.#workers.set(w.worker, this.#plan[i]!.handler));
+    if (this.#stopping) await this.#stop();
+  }
+
+  #finished(): boolean {
+    if (!this.#stopping || this.#runner || this.#workers.size > 0) return false;
+    this.#finish(this.#error);
+    return true;
+  }
+
+  #finish(error?: unknown): void {
+    this.#session.host.clearTimer(this.#timer);
+    this.#unwatch();
+    if (this.#session.listener === this) this.#session.listener = undefined;
+    this.#abort(() => true, new TickonceError("stopped", "the engine has stopped"));
+    if (error === undefined) this.#end.resolve();
+    else this.#end.reject(error);
+  }
+
+  records(records: OutRecord[]): void {
+    for (const r of records) {
+      switch (r.kind) {
+        case "begun":
+          void this.#run(r.run, r.worker, new Job(r));
+          break;
+        case "ended":
+          this.#inHand.get(r.run)?.controller.abort(r.error);
+          break;
+        case "stopped":
+          this.#stopped(r.worker, r.error);
+          break;
+      }
+    }
+  }
+
+  async #run(id: number, worker: number, job: Job): Promise<void> {
+    const handler = this.#workers.get(worker);
+    if (!handler) return;
+    const run: InHand = { worker, controller: new AbortController() };
+    this.#inHand.set(id, run);
+    let error: object | undefined;
+    try {
+      await handler(job, { signal: run.controller.signal });
+    } catch (thrown) {
+      error = failureOf(thrown);
+    }
+    if (this.#inHand.get(id) !== run) return; // it was left
+    this.#inHand.delete(id);
+    // Where the end cannot be told the job is tried again once its claim has lapsed.
+    this.#session.call("end", { run: id, error }).catch(e => {
+      if (!lostLead(e)) this.#report(e);
+    });
+  }
+
+  /** A worker or, as 0, the runner has ended. */
+  #stopped(worker: number, error: TickonceError | undefined): void {
+    if (worker === 0) this.#runner = false;
+    this.#workers.delete(worker);
+    this.#abort(r => r.worker === worker, error ?? new TickonceError("stopped", "the worker has stopped"));
+    this.#error ??= error;
+    if (!this.#stopping) void this.stop(); // none of its own accord ends without a fault
+  }
+
+  gone(why: TickonceError): void {
+    this.#runner = false;
+    this.#workers.clear();
+    this.#abort(() => true, why);
+    if (why.code !== "leadership_lost") this.#report(why);
+    this.#wake();
+  }
+
+  #abort(which: (run: InHand) => boolean, reason: TickonceError): void {
+    for (const [id, run] of this.#inHand) {
+      if (!which(run)) continue;
+      this.#inHand.delete(id);
+      run.controller.abort(reason);
+    }
+  }
+
+  #report(error: unknown): void {
+    safely(() => (this.#options.onError ?? console.error)(error));
+  }
+}
+
+function lostLead(error: unknown): boolean {
+  return error instanceof TickonceError && error.code === "leadership_lost";
+}
