@@ -426,12 +426,9 @@ func (s *Server) recovered(_ *Request, a *Reply) error {
 
 // begun puts out a job that was handed out.
 func (s *Server) begun(job *tickonce.Job, worker int32, run int64) {
-	s.out = (&Record{
-		Kind: RecordBegun, Run: run, Worker: worker, Job: job.ID, Boundary: job.Boundary, Schedule: job.Schedule,
-		Queue: job.Queue, Attempt: int32(job.Attempt), MaxAttempts: int32(job.MaxAttempts), Priority: int32(job.Priority),
-		Origin: job.Origin, Enqueued: job.Enqueued, RunAt: job.RunAt, Deadline: job.Deadline, LastError: job.LastError,
-		Payload: job.Payload,
-	}).Append(s.out)
+	record := Begun(job)
+	record.Run, record.Worker = run, worker
+	s.out = record.Append(s.out)
 }
 
 // failed is an error whose text the host said.
@@ -454,8 +451,8 @@ func (f *Failure) after() *RetryAfter {
 	return f.RetryAfter
 }
 
-// marked is the error of a run, with its mark.
-func (f *Failure) marked() error {
+// Err is the failure as the error of a handler, with its mark; nil of none.
+func (f *Failure) Err() error {
 	err := f.cause()
 	switch {
 	case f == nil:

@@ -61,6 +61,16 @@ type Record struct {
 	Event *Event
 }
 
+// Begun is the record of a job that was claimed.
+func Begun(job *tickonce.Job) *Record {
+	return &Record{
+		Kind: RecordBegun, Job: job.ID, Boundary: job.Boundary, Schedule: job.Schedule,
+		Queue: job.Queue, Attempt: int32(job.Attempt), MaxAttempts: int32(job.MaxAttempts), Priority: int32(job.Priority),
+		Origin: job.Origin, Enqueued: job.Enqueued, RunAt: job.RunAt, Deadline: job.Deadline, LastError: job.LastError,
+		Payload: job.Payload,
+	}
+}
+
 const headerBytes = 8
 
 func put32(b []byte, v uint32) []byte {

@@ -23,6 +23,7 @@ const MaxBlock = 1 << 30
 type Server struct {
 	engine   *memengine.Engine
 	recovery memengine.Recovery
+	shared   bool // the engine is another's, with a clock of its own
 	now      clock
 	out      []byte
 	broken   bool // it panicked
@@ -85,6 +86,14 @@ func Open(now float64, config, snapshot, log []byte) (*Server, error) {
 	return s, nil
 }
 
+// Share returns a server for an engine that its own program runs, under a clock
+// of its own: the instants of the calls only say which claims and locks have
+// lapsed. It refuses what runs an engine, [OpStart] to [OpRecovery], and it
+// is not stepped.
+func Share(engine *memengine.Engine) *Server {
+	return &Server{engine: engine, shared: true, inHand: map[Claim]*run{}}
+}
+
 // Encode is the configuration as JSON.
 func (c *Config) Encode() []byte { return encode(nil, c, visitConfig) }
 
@@ -132,6 +141,9 @@ func (s *Server) Call(now float64, op Op, request []byte) (reply []byte, err err
 		r, err := ParseRequest(op, request)
 		if err != nil {
 			return err
+		}
+		if s.shared && OpStart <= op && op <= OpRecovery {
+			return &RequestError{"the op", "runs an engine, but this one is run by its own program"}
 		}
 		var answer Reply
 		if err := ops[op].call(s, r, &answer); err != nil {

@@ -124,7 +124,7 @@ func (s *Server) end(r *Request, _ *Reply) error {
 	}
 	ended := s.runs[i]
 	s.over(i, i+1)
-	ended.worker.Ended(ended.Run, r.Error.marked())
+	ended.worker.Ended(ended.Run, r.Error.Err())
 	return nil
 }
 

@@ -1,0 +1,194 @@
+//go:build js
+
+package gojs
+
+import (
+	"context"
+	"syscall/js"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
+)
+
+// TestMain gives Node the targets of a page's events.
+func TestMain(m *testing.M) {
+	for _, name := range []string{"document", "window"} {
+		if !js.Global().Get(name).Truthy() {
+			js.Global().Set(name, js.Global().Get("EventTarget").New())
+		}
+	}
+	m.Run()
+}
+
+// page is an engine, and scripts that see it as tickonce.
+type page struct {
+	*Engine
+	t *testing.T
+}
+
+func open(t *testing.T, c tickonce.Config) page {
+	e, _, err := Open(c, memengine.Durable{})
+	require.NoError(t, err)
+	t.Cleanup(e.Release)
+	return page{e, t}
+}
+
+// begin begins an async script, and answers the promise of what it returns.
+func (p page) begin(script string) js.Value {
+	return js.Global().Get("Function").New("tickonce", "return (async () => {"+script+"})()").Invoke(p.Object())
+}
+
+// run answers what the script returns, as JSON.
+func (p page) run(script string) string {
+	p.t.Helper()
+	v, err := awaited(p.begin(script))
+	require.NoError(p.t, err)
+	return js.Global().Get("JSON").Call("stringify", v).String()
+}
+
+func TestCallsTakeAndAnswerObjects(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	require.JSONEq(t, `["mail", "number", {"done":true}, {}]`, p.run(`
+		const { schedule } = await tickonce.call('schedule', { name: 'ü', spec: '@every 5m', queue: 'mail', payload: btoa('x') });
+		return [schedule.queue, typeof schedule.next,
+			await tickonce.call('unschedule', { name: 'ü' }), await tickonce.call('lookup', { name: 'ü' })];`))
+	require.JSONEq(t, `["begun", "a", 1, [true], [false]]`, p.run(`
+		await tickonce.call('enqueue', { queue: 'a' });
+		const { records: [job] } = await tickonce.call('claim', { queue: 'a', worker: 'page' });
+		const claims = [{ job: job.job, attempt: job.attempt }];
+		return [job.kind, job.queue, job.attempt, (await tickonce.call('ack', { claims })).acked, (await tickonce.call('ack', { claims })).acked];`))
+	require.JSONEq(t, `{}`, p.run(`return await tickonce.call('schedules');`))
+}
+
+// Whatever a page asks for is refused by an error with a code, and the engine
+// answers afterwards as before.
+func TestRefusalsAreErrorsWithCodes(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	for script, code := range map[string]string{
+		`tickonce.call()`:                       "invalid_request",
+		`tickonce.call(7)`:                      "invalid_request",
+		`tickonce.call('nothing')`:              "invalid_request",
+		`tickonce.call('lookup', () => 1)`:      "invalid_request",
+		`tickonce.call('lookup', null)`:         "invalid_request",
+		`tickonce.call('lookup', [])`:           "invalid_request",
+		`tickonce.call('lookup', { nam: 'a' })`: "invalid_request",
+		`tickonce.call('lookup', { name: 1 })`:  "invalid_request",
+		`tickonce.call('start')`:                "invalid_request",
+		`tickonce.call('recovery')`:             "invalid_request",
+		`tickonce.call('schedule', { name: 'a', spec: 'often', queue: 'q' })`: "invalid_spec",
+		`tickonce.call('trigger', { name: 'a' })`:                             "not_found",
+		`tickonce.work()`:                                                       "invalid_request",
+		`tickonce.work({ queue: 'a' }, 'handler')`:                              "invalid_request",
+		`tickonce.work({ queue: 'a' }, () => {}, {})`:                           "invalid_request",
+		`tickonce.work({ queue: '' }, () => {})`:                                "invalid_name",
+		`tickonce.work({ queue: 'a', options: { concurrency: -1 } }, () => {})`: "invalid_option",
+		`tickonce.listen({})`:                                                   "invalid_request",
+		`tickonce.listen(() => {}, 1)`:                                          "invalid_request",
+	} {
+		require.JSONEq(t, `["Error", "`+code+`", true]`, p.run(`
+			try { await `+script+`; return 'no error'; } catch (e) { return [e.constructor.name, e.code, e.message !== '']; }`), script)
+	}
+	require.JSONEq(t, `["cyclic", "of a getter"]`, p.run(`
+		const o = {}; o.o = o;
+		const said = [];
+		try { await tickonce.call('lookup', o); } catch (e) { said.push(e instanceof TypeError ? 'cyclic' : e.message); }
+		try { await tickonce.call('lookup', { get name() { throw new Error('of a getter'); } }); } catch (e) { said.push(e.message); }
+		return said;`), "what JavaScript throws goes back as it is")
+	require.JSONEq(t, `{}`, p.run(`return await tickonce.call('schedules');`))
+}
+
+// A page's handler ends a run as a handler of Go does: well, with a failure and
+// its marks, or by what is no error at all.
+func TestHandlersOfThePageSettleTheirJobs(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	require.JSONEq(t, `{"dead":["7","forbidden","no such host","null","undefined"],"done":1,"retried":1}`, p.run(`
+		const stop = new AbortController(), ended = [];
+		const options = { maxAttempts: 1 };
+		for (const payload of ['well', 'permanent', 'rejects', 'null', 'nothing', '7']) {
+			await tickonce.call('enqueue', { queue: 'q', payload: btoa(payload), options: payload === 'permanent' ? { maxAttempts: 5 } : options });
+		}
+		await tickonce.call('enqueue', { queue: 'q', payload: btoa('later'), options: { maxAttempts: 2 } });
+		await tickonce.call('enqueue', { queue: 'end' });
+		await tickonce.work({ queue: 'q' }, (job, signal) => {
+			if (!(signal instanceof AbortSignal) || signal.aborted) throw new Error('no signal');
+			switch (atob(job.payload)) {
+			case 'well': return { then(done) { done(1); } };
+			case 'permanent': throw Object.assign(new Error('forbidden'), { permanent: true });
+			case 'rejects': return Promise.reject(new Error('no such host'));
+			case 'null': return Promise.reject(null);
+			case 'nothing': return Promise.reject();
+			case '7': throw 7;
+			case 'later': stop.abort(); throw Object.assign(new Error('busy'), { retryAfter: { forMS: 3600000 } });
+			}
+		}, stop.signal);
+		const { queue } = await tickonce.call('queue', { queue: 'q' });
+		const { dead } = await tickonce.call('dead', { queue: 'q' });
+		return { dead: dead.map((job) => job.lastError).sort(), done: queue.done, retried: queue.retried };`))
+}
+
+// The signal of a run is aborted when its worker stops for good, with a reason
+// that has a code; the handler may settle then.
+func TestRunsAreAbortedWhenTheWorkerStops(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	require.JSONEq(t, `["stopped", true]`, p.run(`
+		const stop = new AbortController();
+		await tickonce.call('enqueue', { queue: 'q' });
+		let reason;
+		await tickonce.work({ queue: 'q', options: { stopTimeoutMS: 1 } }, (job, signal) => new Promise((done) => {
+			signal.addEventListener('abort', () => { reason = signal.reason; done(); });
+			stop.abort();
+		}), stop.signal);
+		const aborted = AbortSignal.abort();
+		await tickonce.work({ queue: 'q' }, () => { throw new Error('no job is handed out'); }, aborted);
+		return [reason.code, (await tickonce.call('queue', { queue: 'q' })).queue.done === 1];`))
+}
+
+func TestListenersHearEventsUntilTheirSignal(t *testing.T) {
+	var before int
+	p := open(t, tickonce.Config{Observer: func(tickonce.Event) { before++ }})
+	require.JSONEq(t, `{"heard":["scheduled a","scheduled b"],"other":3}`, p.run(`
+		const stop = new AbortController(), heard = [];
+		let other = 0;
+		const error = console.error;
+		console.error = () => {};
+		await tickonce.listen(() => { throw new Error('a fault of the page'); });
+		await tickonce.listen((event) => { heard.push(event.kind + ' ' + event.schedule); if (heard.length === 2) stop.abort(); }, stop.signal);
+		await tickonce.listen(async () => { other++; await tickonce.call('schedules'); });
+		for (const name of ['a', 'b', 'c']) await tickonce.call('schedule', { name, spec: '@every 5m', queue: 'q' });
+		console.error = error;
+		return { heard, other };`))
+	require.Equal(t, 3, before, "the program's own observer")
+}
+
+func TestReleasedObjectHasNoFunctions(t *testing.T) {
+	e, _, err := Open(tickonce.Config{}, memengine.Durable{})
+	require.NoError(t, err)
+	p := page{e, t}
+	p.run(`await tickonce.listen(() => { throw new Error('it is forgotten'); });`)
+	e.Release()
+	require.JSONEq(t, `[]`, p.run(`return Object.keys(tickonce);`))
+	_, err = e.Enqueue(context.Background(), "q", nil, tickonce.EnqueueOptions{})
+	require.NoError(t, err, "the engine goes on")
+}
+
+// What is due fires as soon as the page is seen again: the loop's wait of a
+// second is over early.
+func TestWaitsAreOverWhenThePageIsSeenAgain(t *testing.T) {
+	c := Clock()
+	require.Same(t, c, Clock())
+	for _, of := range [...]struct{ target, event string }{
+		{"document", "visibilitychange"}, {"document", "resume"}, {"window", "pageshow"}, {"window", "online"},
+	} {
+		one, two := c.After(time.Hour), c.After(2*time.Hour)
+		js.Global().Get(of.target).Call("dispatchEvent", js.Global().Get("Event").New(of.event))
+		<-one
+		<-two
+	}
+	require.Empty(t, c.(*clock).waiting, "none is kept")
+	<-c.After(time.Millisecond)
+	require.Empty(t, c.(*clock).waiting)
+}
