@@ -2,8 +2,9 @@
 // by tsc. With --tests it builds the tests in build/, too.
 import { execFileSync } from "node:child_process";
 import { build } from "esbuild";
-import { copyFileSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 process.chdir(here);
@@ -16,7 +17,19 @@ run("go", ["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", "dist/tickonc
 copyFileSync("../../LICENSE", "LICENSE");
 await build({
   ...options, splitting: true, outdir: "dist", chunkNames: "chunk-[hash]",
-  entryPoints: ["src/index.ts", "src/node.ts", "src/slim.ts", "src/stores/file.ts"],
+  entryPoints: [
+    "src/index.ts", "src/node.ts", "src/slim.ts", "src/inline.ts",
+    "src/worker.ts", "src/thread.ts", "src/worker-node.ts", "src/thread-node.ts", "src/stores/file.ts",
+  ],
+  plugins: [{
+    name: "packed",
+    setup(build) {
+      build.onResolve({ filter: /\.wasm\.gz$/ }, () => ({ path: "tickonce.wasm.gz", namespace: "packed" }));
+      build.onLoad({ filter: /./, namespace: "packed" }, () => ({
+        contents: gzipSync(readFileSync("dist/tickonce.wasm"), { level: 9 }), loader: "base64",
+      }));
+    },
+  }],
 });
 run("node_modules/.bin/tsc", ["-p", "."]);
 

@@ -36,9 +36,6 @@ export interface Host {
   /** The timers of the thread: in a Worker they are punctual in a hidden tab, too. */
   setTimer(call: () => void, ms: number): unknown;
   clearTimer(timer: unknown): void;
-
-  /** Ends what the host began, and with it every instance. */
-  close(): void;
 }
 
 /** The host that is this thread. Each engine has an instance of its own, so that a trap ends no other. */
@@ -61,8 +58,6 @@ export class LocalHost implements Host {
   clearTimer(timer: unknown): void {
     clearTimeout(timer as ReturnType<typeof setTimeout>);
   }
-
-  close(): void {}
 }
 
 class LocalInstance implements Instance {
