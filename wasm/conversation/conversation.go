@@ -36,8 +36,8 @@ type Handle interface {
 //
 //	open      a handle is opened, in the place of the one before unless it is
 //	          refused, with the configuration and, if it says so, with the state
-//	          of that one; the log is that of the handles since one was opened
-//	          without a state, or since the snapshot
+//	          of that one; the log is that of its journal, behind that which it
+//	          was opened with
 //	call      a call, with its request; a name that no op has is that of an op
 //	          which no guest has
 //	step      the runner and the workers are stepped, until so many have fired
@@ -164,7 +164,6 @@ func answers(t *testing.T, peer Peer, asked []Step) []Step {
 			}
 		case step.Snapshot:
 			snapshot, err = handle.Snapshot()
-			log = nil
 		default:
 			require.Fail(t, "a step that asks nothing", "step %d", i)
 		}

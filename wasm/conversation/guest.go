@@ -38,4 +38,6 @@ type buildError struct {
 	out []byte
 }
 
-func (e *buildError) Error() string { return "build the guest: " + e.err.Error() + ": " + string(e.out) }
+func (e *buildError) Error() string {
+	return "build the guest: " + e.err.Error() + ": " + string(e.out)
+}

@@ -8,6 +8,8 @@ import (
 	"github.com/tickonce/tickonce/wasm/wire"
 )
 
+const conversations = "../testdata/conversations"
+
 var rewrite = flag.Bool("rewrite", false, "write what is answered into the conversations")
 
 // native speaks with a server in this process.
@@ -26,5 +28,5 @@ type handle struct{ *wire.Server }
 func (handle) Close() error { return nil }
 
 func TestConversations(t *testing.T) {
-	conversation.Run(t, "../testdata/conversations", native{}, *rewrite)
+	conversation.Run(t, conversations, native{}, *rewrite)
 }

@@ -52,8 +52,16 @@ func decode[T any](text []byte, path string, v *T, visit visitor[T]) error {
 // read takes the members apart.
 func (o *object) read(text []byte) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
-	if kind := decoder.PeekKind(); kind != '{' && kind != 0 {
-		o.fault("", "is "+kindName(kind)+", want an object")
+	if len(text) == 0 {
+		o.fault("", "is empty, want an object")
+		return
+	}
+	if kind := decoder.PeekKind(); kind != '{' {
+		problem := "is " + kindName(kind) + ", want an object"
+		if _, err := decoder.ReadValue(); err != nil {
+			problem = "is no JSON: " + err.Error()
+		}
+		o.fault("", problem)
 		return
 	}
 	_, err := decoder.ReadToken()
@@ -385,7 +393,7 @@ func numbers[T ~int64](o *object, name string, v *[]T) {
 		return
 	}
 	o.elements(name, func(path string, value jsontext.Value) error {
-		element := object{path: path[:len(path)-1], in: []member{{"", value}}}
+		element := object{path: path, in: []member{{"", value}}}
 		n, _ := element.number("", "a whole number")
 		*v = append(*v, T(n))
 		return element.err

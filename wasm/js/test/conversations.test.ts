@@ -59,7 +59,6 @@ for (const file of readdirSync(folder)) {
           if (next !== Infinity) found.next = next;
         } else if (step.snapshot) {
           snapshot = handle!.snapshot();
-          log = new Uint8Array();
         }
       } catch (e) {
         if (!(e instanceof TickonceError)) throw e;
