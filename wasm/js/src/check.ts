@@ -8,7 +8,7 @@ type Rule = (name: string, value: unknown) => void;
 /** The options that there are, with what each may be. */
 export type Rules<T> = { [K in keyof Required<T>]: Rule };
 
-function refuse(name: string, value: unknown, want: string): never {
+export function refuse(name: string, value: unknown, want: string): never {
   throw new TypeError(`${name} is ${show(value)}, want ${want}`);
 }
 

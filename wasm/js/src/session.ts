@@ -148,7 +148,7 @@ export class Session {
   #turn(ask: Waiting["ask"], served = false): Promise<any> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ask, served, resolve, reject });
-      this.#pumping ??= this.#pump().finally(() => (this.#pumping = undefined));
+      this.#pumping ??= this.#pump();
     });
   }
 
@@ -166,6 +166,7 @@ export class Session {
       }
       await this.#takeTurn();
     }
+    this.#pumping = undefined; // at once: who was just answered may call
   }
 
   /** One turn: calls, then one record of all that they wrote, and only then what comes of them. */
@@ -175,13 +176,14 @@ export class Session {
     const calls = this.#waiting.splice(0, mostCalls);
     const now = Date.now();
     const asks = calls.map(c => c.ask(now));
-    let answers: Answer[];
+    let answers: Answer[], told: OutRecord[][];
     try {
       answers = await instance.run(asks);
+      told = answers.map(a => parseRecords(a.out));
     } catch (cause) {
-      answers = [{ error: { code: "internal", message: `the engine's thread is gone: ${messageOf(cause)}` }, out: new Uint8Array() }];
+      answers = [{ error: { code: "internal", message: messageOf(cause) }, out: new Uint8Array() }];
+      told = [[]];
     }
-    const told = answers.map(a => parseRecords(a.out));
     const fault = answers.at(-1)?.error?.code === "internal" ? errorOf(answers.at(-1)!) : undefined;
     if (fault) this.#waiting.unshift(...calls.slice(answers.length)); // they were not begun
     calls.length = answers.length;

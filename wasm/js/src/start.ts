@@ -1,4 +1,4 @@
-import { isFunction, isMS, isOptions, isWhole } from "./check.js";
+import { isFunction, isMS, isOptions, isWhole, refuse } from "./check.js";
 import type { Engine } from "./engine.js";
 import { TickonceError } from "./errors.js";
 import { failureOf } from "./failure.js";
@@ -47,7 +47,7 @@ export interface StartOptions {
 const isWork = isOptions<Work>({ handler: isFunction, concurrency: isWhole, timeoutMS: isMS });
 
 const isHandlers = (name: string, value: unknown) => {
-  if (typeof value !== "object" || value === null) throw new TypeError(`${name} is no object, want handlers by the names of their queues`);
+  if (typeof value !== "object" || value === null) refuse(name, value, "handlers by the names of their queues");
   for (const [queue, work] of Object.entries(value)) {
     if (typeof work !== "function") isWork(`${name}.${queue}`, work);
     if (typeof work === "object" && !work.handler) throw new TypeError(`${name}.${queue} has no handler`);

@@ -1,0 +1,93 @@
+// What is handed over and is not what it should be.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Engine } from "../src/engine.js";
+import { TickonceError } from "../src/errors.js";
+import { start } from "../src/start.js";
+import { open } from "./rig.js";
+
+// The calls as JavaScript has them, without their types.
+type Loose = { [name: string]: (...args: unknown[]) => any };
+
+const wrong: [string, (eng: Loose) => unknown, RegExp][] = [
+  ["an option that is not known", e => e["schedule"]!("s", "@every 1s", "q", { colour: 1 }), /^options has no "colour", want any of payload, visibilityMS/],
+  ["an option of Object's", e => e["enqueue"]!("q", "", { toString: 1 }), /^options has no "toString"/],
+  ["options that are a number", e => e["schedule"]!("s", "@every 1s", "q", 5), /^options is 5, want an object$/],
+  ["options that are null", e => e["enqueue"]!("q", "", null), /^options is null, want an object$/],
+  ["a name that is a number", e => e["schedule"]!(5, "@every 1s", "q"), /^name is 5, want a string$/],
+  ["no spec", e => e["schedule"]!("s"), /^spec is undefined, want a string$/],
+  ["a duration in words", e => e["enqueue"]!("q", "", { delayMS: "5s" }), /^options.delayMS is "5s", want whole milliseconds$/],
+  ["a duration of NaN", e => e["enqueue"]!("q", "", { delayMS: NaN }), /^options.delayMS is NaN/],
+  ["half a priority", e => e["enqueue"]!("q", "", { priority: 0.5 }), /^options.priority is 0.5, want a whole number$/],
+  ["an invalid Date", e => e["enqueue"]!("q", "", { runAt: new Date("never") }), /^options.runAt is an invalid Date/],
+  ["a policy that there is not", e => e["schedule"]!("s", "@every 1s", "q", { catchUp: "some" }), /^options.catchUp is "some", want one of all, latest, grace, none$/],
+  ["a policy with an unknown field", e => e["schedule"]!("s", "@every 1s", "q", { catchUp: { most: 1 } }), /^options.catchUp has no "most"/],
+  ["an overlap that there is not", e => e["schedule"]!("s", "@every 1s", "q", { overlap: "queue" }), /want one of allow, skip, buffer_one$/],
+  ["a flag that is a number", e => e["schedule"]!("s", "@every 1s", "q", { runOnce: 1 }), /^options.runOnce is 1, want true or false$/],
+  ["a payload that is a function", e => e["enqueue"]!("q", () => 1), /^payload is a function, want a Uint8Array/],
+  ["a payload that is a bigint", e => e["enqueue"]!("q", 1n), /^payload is no value that JSON has/],
+  ["a payload in a circle", e => { const o: Record<string, unknown> = {}; o["o"] = o; return e["enqueue"]!("q", o); }, /^payload is no value that JSON has/],
+  ["a claim that is none", e => e["ack"]!({ id: 1 }), /^the claim has no id and attempt/],
+  ["no claim at all", e => e["fail"]!(undefined, "x"), /^the claim has no id and attempt/],
+  ["jobs that are texts", e => e["purge"]!("q", "1"), /^jobs\[0\] is "1", want a whole number$/],
+  ["an unknown option of claim", e => e["claim"]!("q", { worker: "w", n: 2 }), /^options has no "n", want any of worker, max$/],
+  ["a boundary that is no instant", e => e["why"]!("s", "today"), /^boundary is "today", want milliseconds since the epoch, or a Date$/],
+];
+
+for (const [what, call, message] of wrong) {
+  test(`${what} is a TypeError that says what is allowed`, async () => {
+    await using eng = open();
+    await assert.rejects(async () => call(eng as unknown as Loose), (e: unknown) => e instanceof TypeError && message.test(e.message) || assert.fail(String(e)));
+    assert.equal((await eng.queues().next()).done, true, "nothing was written");
+  });
+}
+
+const refused: [string, (eng: Engine) => Promise<unknown>, string][] = [
+  ["cron", e => e.schedule("s", "*/5 * * * *", "q"), "invalid_spec"],
+  ["a reserved name", e => e.schedule("__alkstore_x", "@every 1s", "q"), "reserved_name"],
+  ["an empty queue", e => e.enqueue(""), "invalid_name"],
+  ["a negative delay", e => e.enqueue("q", "", { delayMS: -1 }), "invalid_option"],
+  ["a zone that is not there", e => e.schedule("s", "@every 1s", "q", { activeHours: { from: "09:00", to: "10:00", zone: "Europe/Berlin" } }), "invalid_option"],
+  ["a payload above the limit", e => e.enqueue("q", new Uint8Array((1 << 20) + 1)), "limit"],
+  ["no worker", e => e.claim("q", { worker: "" }), "invalid_worker"],
+];
+
+for (const [what, call, code] of refused) {
+  test(`${what} is refused as ${code}`, async () => {
+    await using eng = open();
+    await assert.rejects(call(eng), (e: unknown) => e instanceof TickonceError && e.code === code || assert.fail(`${e}`));
+    assert.equal((await eng.queues().next()).done, true, "nothing was written");
+  });
+}
+
+const opened: [object, RegExp][] = [
+  [{ storage: {} }, /^options has no "storage", want any of store, leadership/],
+  [{ store: {} }, /^options.store has no method load, want an object with load, append, replace$/],
+  [{ leadership: () => {} }, /^options.leadership has no method acquire/],
+  [{ seed: 0 }, /^options.seed is 0, want a whole number from 1/],
+  [{ seed: 1n << 64n }, /^options.seed is 18446744073709551616/],
+  [{ zones: { "Europe/Berlin": "TZif" } }, /^options.zones.Europe\/Berlin is "TZif", want a Uint8Array$/],
+  [{ limits: { jobs: 1 } }, /^options.limits has no "jobs"/],
+  [{ clockRepair: true }, /^options.clockRepair is true, want one of hold, rearm$/],
+  [{ onEvent: {} }, /^options.onEvent is an object, want a function$/],
+];
+
+for (const [options, message] of opened) {
+  test(`open refuses ${message.source}`, () => {
+    assert.throws(() => open(options), (e: unknown) => e instanceof TypeError && message.test(e.message) || assert.fail(String(e)));
+  });
+}
+
+test("start refuses what is no handler, options that are not known, and a second start", async () => {
+  await using eng = open();
+  const loose = start as unknown as (...args: unknown[]) => unknown;
+  assert.throws(() => loose(eng, () => {}), /^TypeError: handlers is a function, want handlers by the names of their queues$/);
+  assert.throws(() => loose(eng, { q: 5 }), /^TypeError: handlers.q is 5, want an object$/);
+  assert.throws(() => loose(eng, { q: { concurrency: 2 } }), /^TypeError: handlers.q has no handler$/);
+  assert.throws(() => loose(eng, { q: { handler: () => {}, retries: 2 } }), /^TypeError: handlers.q has no "retries"/);
+  assert.throws(() => loose(eng, {}, { signal: {} }), /^TypeError: options.signal is no AbortSignal$/);
+  assert.throws(() => loose(eng, {}, { queues: {} }), /^TypeError: options has no "queues"/);
+  start(eng);
+  assert.throws(() => start(eng), /has been started/);
+});

@@ -1,0 +1,317 @@
+// The loop, on timers and a clock that the tests move.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+
+import type { Engine, OpenOptions } from "../src/engine.js";
+import { TickonceError } from "../src/errors.js";
+import { permanent, retryAfter, transient } from "../src/failure.js";
+import type { Job } from "../src/job.js";
+import { start } from "../src/start.js";
+import { memoryStore } from "../src/stores/memory.js";
+import { Chair, Faulty, Gate, open, trapNext } from "./rig.js";
+
+const epoch = Date.UTC(2030, 0, 1);
+
+/** A test whose timers and clock stand still unless they are moved. */
+function scenario(name: string, body: (t: TestContext, open: (options?: OpenOptions) => Engine) => Promise<void>): void {
+  test(name, async t => {
+    t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: epoch });
+    const engines: Engine[] = [];
+    try {
+      await body(t, options => {
+        engines.push(open(options));
+        return engines.at(-1)!;
+      });
+    } finally {
+      for (const eng of engines) await moving(t, eng.close());
+    }
+  });
+}
+
+/** Moves the clock until the promise is settled. */
+async function moving<T>(t: TestContext, promise: Promise<T>): Promise<T> {
+  let settled = false;
+  promise.catch(() => {}).finally(() => (settled = true));
+  while (!settled) {
+    await new Promise(setImmediate);
+    t.mock.timers.tick(1000);
+  }
+  return promise;
+}
+
+/** Lets everything happen that is due. */
+async function settle(t: TestContext, eng: Engine): Promise<void> {
+  for (let i = 0; i < 12; i++) {
+    t.mock.timers.tick(0);
+    await new Promise(setImmediate);
+    await eng.lookup("none");
+  }
+}
+
+/** Moves the clock in steps of a second, as the loop sleeps. */
+async function pass(t: TestContext, eng: Engine, ms: number): Promise<void> {
+  await settle(t, eng);
+  for (; ms > 0; ms -= 1000) {
+    t.mock.timers.tick(Math.min(ms, 1000));
+    await settle(t, eng);
+  }
+}
+
+scenario("boundaries fire on their grid, and their handlers get the jobs", async (t, open) => {
+  const eng = open();
+  const got: [number, string][] = [];
+  start(eng, { mail: job => void got.push([job.boundary! - epoch, job.text()]) });
+  await eng.schedule("s", "@every 5s", "mail", { payload: "hi" });
+  await pass(t, eng, 16_000);
+  assert.deepEqual(got, [[5000, "hi"], [10_000, "hi"], [15_000, "hi"]]);
+});
+
+scenario("a boundary in 60 days is slept for in slices", async (t, open) => {
+  const host = (await import("../src/host.js")).LocalHost.prototype;
+  const slept: number[] = [];
+  const setTimer = host.setTimer;
+  t.mock.method(host, "setTimer", function (this: typeof host, call: () => void, ms: number) {
+    slept.push(ms);
+    return setTimer.call(this, call, ms);
+  });
+  const eng = open();
+  start(eng, {});
+  await eng.schedule("s", "@every 60d", "q");
+  await pass(t, eng, 3000);
+  assert.ok(slept.length > 3 && slept.every(ms => ms >= 0 && ms <= 1000), String(slept));
+});
+
+scenario("who wakes after hours looks at the clock, and catches up", async (t, open) => {
+  const document = new EventTarget();
+  Object.assign(globalThis, { document });
+  t.after(() => delete (globalThis as { document?: unknown }).document);
+  const eng = open();
+  const got: number[] = [];
+  start(eng, { q: job => void got.push(job.boundary! - epoch) });
+  await eng.schedule("s", "@every 1h", "q", { catchUp: "latest" });
+  await pass(t, eng, 1000);
+  t.mock.timers.setTime(epoch + 5 * 3_600_000 + 60_000); // no timer has run
+  document.dispatchEvent(new Event("visibilitychange"));
+  await settle(t, eng);
+  assert.deepEqual(got, [5 * 3_600_000]);
+});
+
+scenario("what is enqueued is begun at once", async (t, open) => {
+  const eng = open();
+  const got: string[] = [];
+  start(eng, { q: job => void got.push(job.text()) });
+  await pass(t, eng, 2000);
+  await eng.enqueue("q", "now");
+  await pass(t, eng, 1);
+  assert.deepEqual(got, ["now"]);
+});
+
+scenario("what handlers throw says what becomes of the job", async (t, open) => {
+  const eng = open();
+  const tries: Record<string, number[]> = {};
+  const failing = (error: unknown) => (job: Job) => {
+    (tries[job.queue] ??= []).push(Date.now() - epoch);
+    if (job.attempt < 3) throw error;
+  };
+  start(eng, {
+    dies: failing(permanent(new Error("never"))),
+    wrapped: failing(new Error("outer", { cause: permanent("inner") })),
+    after: failing(retryAfter(7000, new Error("soon"))),
+    curve: failing("no Error at all"),
+    rejects: async job => failing(retryAfter(1000, undefined))(job),
+  });
+  for (const queue of ["dies", "wrapped", "after", "curve", "rejects"]) await eng.enqueue(queue, "", { baseBackoffMS: 2000 });
+  await pass(t, eng, 20_000);
+  assert.deepEqual([tries["dies"], tries["wrapped"]], [[0], [0]]);
+  assert.deepEqual(tries["after"], [0, 7000, 14_000]);
+  assert.deepEqual(tries["rejects"], [0, 1000, 2000]);
+  assert.equal(tries["curve"]!.length, 3);
+  for (const [queue, error] of [["dies", "never"], ["wrapped", "outer"]] as const) {
+    assert.equal((await eng.dead(queue).next()).value!.lastError, error);
+  }
+});
+
+scenario("a result is delivered once its run is done, and a transient failure of that is tried again", async (t, open) => {
+  const eng = open();
+  const delivered: [string, number][] = [];
+  start(eng, {
+    q: async job => {
+      await eng.deliver(job, "out", "result");
+      await eng.summarize(job, "went well");
+    },
+  }, {
+    outboxes: {
+      out: entry => {
+        delivered.push([entry.text(), entry.attempt]);
+        if (entry.attempt === 1) throw transient(new Error("busy"));
+      },
+    },
+  });
+  await eng.schedule("s", "@every 1h", "q");
+  await eng.trigger("s");
+  await pass(t, eng, 10_000);
+  assert.deepEqual(delivered, [["result", 1], ["result", 2]]);
+  const [run] = [(await eng.history("s").next()).value!];
+  assert.deepEqual([run.execution, run.summary, run.deliveries.map(d => d.delivery)], ["ok", "went well", ["transient", "delivered"]]);
+  assert.equal((await eng.details()).details.length, 3);
+});
+
+scenario("a handler that takes too long is told, and its job is tried again when it returns", async (t, open) => {
+  const eng = open();
+  const reasons: unknown[] = [];
+  start(eng, {
+    q: {
+      timeoutMS: 5000,
+      handler: (job, { signal }) => job.attempt > 1 ? undefined : new Promise((_, reject) =>
+        signal.addEventListener("abort", () => {
+          reasons.push(signal.reason);
+          reject(signal.reason);
+        })),
+    },
+  });
+  await eng.enqueue("q", "", { baseBackoffMS: 1000 });
+  await pass(t, eng, 8000);
+  assert.equal(reasons.length, 1);
+  assert.ok(reasons[0] instanceof TickonceError && reasons[0].code === "timeout", String(reasons[0]));
+  assert.equal((await eng.queue("q")).done, 1);
+});
+
+scenario("as many jobs are in hand as the concurrency allows", async (t, open) => {
+  const eng = open();
+  let inHand = 0, most = 0;
+  const gate = new Gate();
+  start(eng, { q: async () => { most = Math.max(most, ++inHand); await gate.promise; inHand--; } }, { concurrency: 3 });
+  await Promise.all(Array.from({ length: 10 }, () => eng.enqueue("q")));
+  await pass(t, eng, 1000);
+  assert.equal(inHand, 3);
+  gate.resolve();
+  await pass(t, eng, 1000);
+  assert.deepEqual([most, (await eng.queue("q")).done], [3, 10]);
+});
+
+scenario("a stop lets handlers end, and begins nothing more", async (t, open) => {
+  const eng = open();
+  const gate = new Gate();
+  let begun = 0;
+  const stop = new AbortController();
+  const run = start(eng, { q: async () => { begun++; await gate.promise; } }, { signal: stop.signal });
+  await eng.enqueue("q");
+  await eng.enqueue("q");
+  await pass(t, eng, 1000);
+  stop.abort();
+  await pass(t, eng, 3000);
+  let stopped = false;
+  void run.done.then(() => (stopped = true));
+  await settle(t, eng);
+  assert.equal(stopped, false);
+  gate.resolve();
+  await pass(t, eng, 100);
+  await run.done;
+  const { done, pending } = await eng.queue("q");
+  assert.deepEqual([begun, done, pending], [1, 1, 1]);
+  const again = start(eng, { q: () => void begun++ });
+  await pass(t, eng, 1000);
+  assert.equal(begun, 2);
+  const stopping = again.stop();
+  await pass(t, eng, 100);
+  await stopping;
+});
+
+scenario("a handler that never settles is told to end, and then left", async (t, open) => {
+  const eng = open();
+  const aborted: TickonceError[] = [];
+  const run = start(eng, {
+    q: (_, { signal }) => new Promise(() => signal.addEventListener("abort", () => aborted.push(signal.reason))),
+  }, { stopTimeoutMS: 2000 });
+  await eng.enqueue("q");
+  await pass(t, eng, 1000);
+  const stopped = run.stop();
+  await pass(t, eng, 1000);
+  assert.equal(aborted.length, 0);
+  await pass(t, eng, 2000);
+  assert.deepEqual(aborted.map(e => e.code), ["stopped"]);
+  await pass(t, eng, 6000);
+  await assert.rejects(stopped, (e: unknown) => e instanceof TickonceError && e.code === "abandoned");
+  assert.equal((await eng.queue("q")).claimed, 1, "until its claim lapses");
+});
+
+scenario("a store that fails is asked again, ever more slowly, and no handler is called meanwhile", async (t, open) => {
+  const store = new Faulty(), errors: unknown[] = [], begun: string[] = [];
+  const eng = open({ store });
+  start(eng, { q: job => void begun.push(job.text()) }, { onError: e => errors.push(e) });
+  await pass(t, eng, 1000);
+  await eng.schedule("s", "@every 10s", "q", { payload: "x" });
+  await pass(t, eng, 1000);
+  const before = store.calls.length;
+  store.faults.append = [new Error("gone")];
+  store.faults.replace = Array.from({ length: 5 }, () => new Error("gone"));
+  // Of the calls of settle the first ones fail as well.
+  for (let i = 0; i < 12; i++) {
+    t.mock.timers.tick(1000);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(begun, []);
+  assert.ok(errors.length > 0 && errors.every(e => e instanceof TickonceError && e.code === "unavailable"), String(errors));
+  for (let i = 0; i < 30; i++) {
+    t.mock.timers.tick(1000);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  }
+  await settle(t, eng);
+  assert.equal(begun[0], "x");
+  assert.ok(store.calls.slice(before).filter(c => c === "replace").length >= 6);
+});
+
+scenario("a lost lead aborts what is in hand, and the next one begins anew", async (t, open) => {
+  const chair = new Chair(), store = memoryStore();
+  const eng = open({ store, leadership: chair });
+  const reasons: string[] = [];
+  let begun = 0;
+  start(eng, {
+    q: (_, { signal }) => new Promise<void>(resolve => {
+      if (++begun > 1) return resolve();
+      signal.addEventListener("abort", () => {
+        reasons.push((signal.reason as TickonceError).code);
+        resolve();
+      });
+    }),
+  });
+  chair.give();
+  await eng.enqueue("q", "", { visibilityMS: 10_000 });
+  await pass(t, eng, 1000);
+  assert.equal(begun, 1);
+  chair.take();
+  await new Promise(setImmediate);
+  assert.deepEqual(reasons, ["leadership_lost"]);
+  t.mock.timers.tick(1000);
+  await new Promise(setImmediate);
+  assert.equal(begun, 1, "one that follows begins nothing");
+  chair.give();
+  await pass(t, eng, 12_000);
+  assert.deepEqual([begun, (await eng.queue("q")).done], [2, 1]);
+});
+
+scenario("after a trap the work goes on with the state of the store", async (t, open) => {
+  const errors: unknown[] = [];
+  const eng = open({ store: memoryStore() });
+  let begun = 0;
+  start(eng, { q: () => void begun++ }, { onError: e => errors.push(e) });
+  await eng.schedule("s", "@every 2s", "q");
+  await pass(t, eng, 3000);
+  assert.equal(begun, 1);
+  trapNext("tk_step");
+  await pass(t, eng, 4000);
+  assert.equal(begun, 3);
+  assert.ok(errors.some(e => e instanceof TickonceError && e.code === "internal"), String(errors));
+});
+
+scenario("closing an engine stops what was started", async (t, open) => {
+  const eng = open();
+  const run = start(eng, {});
+  await pass(t, eng, 1000);
+  await moving(t, eng.close());
+  await run.done;
+});
