@@ -80,15 +80,18 @@ func (b *bar) stop() {
 	io.WriteString(b.to, text.CursorUp.Sprint()+text.EraseLine.Sprint())
 }
 
-// patience says on a terminal, unless stop is called within three seconds, that a
-// run takes long, and how it may end.
-func patience(to io.Writer) (stop func()) {
+// patience says on a terminal, unless stop is called within three seconds, why
+// something takes long.
+func patience(to io.Writer, why string) (stop func()) {
 	if f, ok := to.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return func() {}
 	}
 	said := time.AfterFunc(3*time.Second, func() {
-		fmt.Fprintln(to, "still running: the scenario is long, or its schedules come very often; "+
-			"a run that takes too many events or too much memory is broken off, with the verdict budget")
+		fmt.Fprintln(to, why)
 	})
 	return func() { said.Stop() }
 }
+
+// longRun is why a run takes long, and how it may end.
+const longRun = "still running: the scenario is long, or its schedules come very often; " +
+	"a run that takes too many events or too much memory is broken off, with the verdict budget"

@@ -101,6 +101,7 @@ cd ..
 	testscript.Run(t, testscript.Params{
 		Files:               []string{file},
 		RequireExplicitExec: true,
+		Setup:               useCache,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"guest": writeGuest, "engine": recordEngine,
 			"understood": func(ts *testscript.TestScript, _ bool, args []string) {

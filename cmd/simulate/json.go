@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tickonce/tickonce/sim"
@@ -33,6 +34,7 @@ type runObject struct {
 	Verdict     sim.Verdict       `json:"verdict"`
 	Outcome     outcome           `json:"outcome"`
 	Digest      string            `json:"digest"`
+	WasmDigest  string            `json:"wasm_digest,omitempty"`
 	SimulatedMS int64             `json:"simulated_ms"`
 	Events      int64             `json:"events"`
 	Spent       string            `json:"spent,omitempty"`
@@ -163,6 +165,9 @@ func runJSON(r *report) runObject {
 		Schedules: []scheduleObject{}, Queues: []queueObject{}, Faults: []faultObject{}, Checks: checksJSON(r.Checks), Violations: []violationObject{},
 		Excused: []string{}, Coverage: map[string]int64{},
 	}
+	if r.second != nil {
+		o.WasmDigest = r.second.digest
+	}
 	for _, e := range r.Excused {
 		o.Excused = append(o.Excused, e.Text)
 	}
@@ -184,6 +189,11 @@ func runJSON(r *report) runObject {
 	}
 	for _, detail := range r.unmet() {
 		o.Violations = append(o.Violations, violationObject{Invariant: "expectation", AtMS: r.Simulated.Milliseconds(), Detail: detail})
+	}
+	if r.second != nil && r.second.difference != nil {
+		o.Violations = append(o.Violations, violationObject{
+			Invariant: "WebAssembly", AtMS: r.Simulated.Milliseconds(), Detail: strings.Join(r.second.words(), " "),
+		})
 	}
 	for _, m := range r.Coverage.Marks() {
 		o.Coverage[m.ID] = m.Reached

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,7 +16,38 @@ import (
 var rewriteScripts = flag.Bool("rewrite", false, "write what the commands print into the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"simulate": main})
+	testscript.Main(withCache{m}, map[string]func(){"simulate": main})
+}
+
+// withCache runs the tests with a cache of their own for the module of --engine,
+// which they share.
+type withCache struct{ *testing.M }
+
+var testCache string
+
+func (m withCache) Run() int {
+	var err error
+	if testCache, err = os.MkdirTemp("", "simulate-cache"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(testCache)
+	return m.M.Run()
+}
+
+// useCache has a script use it, and the go command what it has compiled outside.
+func useCache(env *testscript.Env) error {
+	outside, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	if err != nil {
+		return err
+	}
+	values := strings.Fields(string(outside))
+	for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+		env.Setenv(name, values[i])
+	}
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // as os.UserCacheDir reads them
+		env.Setenv(name, testCache)
+	}
+	return nil
 }
 
 // TestScripts runs the command as a user does. What it prints stands in the
@@ -26,6 +58,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		UpdateScripts:       *rewriteScripts,
+		Setup:               useCache,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"mask":  mask,
@@ -73,6 +106,8 @@ func mask(ts *testscript.TestScript, _ bool, args []string) {
 	for _, m := range []struct{ pattern, by string }{
 		{`in [0-9a-z]+: [0-9,]+ seconds per second, [0-9,]+ events`, "in WALL: N seconds per second, N events"},
 		{`in [0-9a-z]+: [0-9,]+ runs per second, [0-9,]+ events`, "in WALL: N runs per second, N events"},
+		{`and digest, in [0-9a-z]+`, "and digest, in WALL"},
+		{`"wasm_digest": "[0-9a-f]{16}"`, `"wasm_digest": "HEX"`},
 		{`to compare, [0-9,]+ events`, "to compare, N events"},
 		{`(?s)never reached: [a-z, \n-]+?\n\n`, "never reached: MARKS\n\n"},
 		{`digest ( *)[0-9a-f]{16}`, "digest ${1}HEX"},

@@ -12,6 +12,7 @@ type part struct {
 	build      string    // what made the runs; "" where nobody asks
 	file       string    // the scenario's, as a command named it
 	guests     guests    // their programs are part of which sweep it is
+	engine     engine    // so is whether it made the runs a second time
 	swarmGiven bool      // by a flag, in the place of the file's own
 	seeds      sim.Seeds // of the whole sweep
 	done       seedSet   // of them, those that were run
@@ -33,6 +34,9 @@ func (p *part) sameSweep(other *part) error {
 	}
 	if !other.guests.sameAs(p.guests) {
 		return fmt.Errorf("found runs with %s as handlers, want %s", other.guests.words(), p.guests.words())
+	}
+	if other.engine.wasm != p.engine.wasm {
+		return fmt.Errorf("found runs with --engine %s, want --engine %s", other.engine.word(), p.engine.word())
 	}
 	was, is := lines(textOf(other.Scenario)), lines(textOf(p.Scenario))
 	for i := range max(len(was), len(is)) {

@@ -19,6 +19,7 @@ type report struct {
 	verdict    sim.Verdict // of the run and the comparison
 	outcome    outcome
 	difference *difference // from the recorded outcome, or nil
+	second     *second     // by the module of --engine, or nil
 	picture    *picture    // or nil
 	page       string      // its report for a browser, or ""
 	guests     guests
@@ -88,6 +89,9 @@ func (r *report) write(to io.Writer) error {
 	fmt.Fprintf(w, "verdict: %s\n", r.verdict)
 	w.judge(r.judgement())
 	fmt.Fprintln(w, checksMade(r.Checks))
+	if r.second != nil && r.second.difference == nil {
+		w.judge(r.second.words())
+	}
 	writePageLine(w, r.page)
 	w.item("", fmt.Sprintf("simulated %s in %s: %s seconds per second, %s",
 		exact(r.Simulated), span(r.wall.Round(time.Millisecond)), number(r.speed()), count(r.Events, "event", "events")))
@@ -302,6 +306,9 @@ func (r *report) judgement() []string {
 		list[0] = "the run takes more " + r.Spent + " than a run may; " + spentText[r.Spent]
 	}
 	list = append(list, r.Unmet...)
+	if r.second != nil && r.second.difference != nil {
+		list = append(list, r.second.words()...)
+	}
 	switch d := r.difference; {
 	case d != nil:
 		list = append(list,

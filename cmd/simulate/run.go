@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,23 +45,27 @@ simulated time: a sleep takes none of yours. With the exit code 0 the job is
 done, with another one it is tried again. go doc
 github.com/tickonce/tickonce/sim/guest has the rest.
 
+` + aboutEngine + `
+
 ` + exitCodes,
 		Example: `  simulate run examples/scenarios/all-outages.sim
   simulate run --report out.html examples/scenarios/all-outages.sim
   simulate run --ascii examples/scenarios/regional-outage.sim
   simulate run --seed 7 --json examples/scenarios/database-failover.sim
   simulate run --seed 7 --print examples/scenarios/interleavings.sim >seed-7.sim
-  simulate run --guest report=report.wasm my.sim`,
+  simulate run --guest report=report.wasm my.sim
+  simulate run --engine wasm examples/scenarios/calm.sim`,
 		Args:              oneFile,
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.stdin, c.stdout, c.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return c.run(args[0])
+			return c.run(cmd.Context(), args[0])
 		},
 	}
 	cmd.Flags().Var(&c.seed, "seed", "another seed of the random choices than the file's; the recorded outcome is not compared")
 	c.addSwarm(cmd)
 	c.addGuests(cmd)
+	addEngine(cmd, &c.engine)
 	cmd.Flags().BoolVar(&c.print, "print", false, "print the scenario with the faults that its seed draws, and do not run it")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	addReport(cmd, &c.html)
@@ -74,6 +79,7 @@ github.com/tickonce/tickonce/sim/guest has the rest.
 type runCommand struct {
 	input
 	seed                 seed
+	engine               engine
 	json, rewrite, print bool
 	ascii                bool
 	width                int
@@ -81,7 +87,7 @@ type runCommand struct {
 	stdout, stderr       io.Writer
 }
 
-func (c *runCommand) run(path string) error {
+func (c *runCommand) run(ctx context.Context, path string) error {
 	if c.rewrite && c.seed.given {
 		return fmt.Errorf("--rewrite and --seed exclude each other, since a recorded outcome is that of the file's own seed: "+
 			"write engine seed=%d into the file", c.seed.n)
@@ -94,6 +100,9 @@ func (c *runCommand) run(path string) error {
 	}
 	if c.print && c.json {
 		return errors.New("--print and --json exclude each other: --print writes a scenario, and does not run it")
+	}
+	if c.print && c.engine.wasm {
+		return errors.New("--print and --engine wasm exclude each other: --print writes a scenario, and does not run it")
 	}
 	if c.rewrite && path == fromStdin {
 		return errors.New("--rewrite needs a file to write to, not standard input")
@@ -118,6 +127,11 @@ func (c *runCommand) run(path string) error {
 		_, err = io.WriteString(c.stdout, textOf(scenario))
 		return err
 	}
+	module, err := c.engine.open(ctx, c.guests, c.stderr)
+	if err != nil {
+		return err
+	}
+	defer module.close(ctx)
 	var recorder *htmlreport.Recorder
 	if (c.html != "" || c.ascii) && scenario.Swarm != (sim.Swarm{}) {
 		if scenario, err = scenario.Draw(scenario.Engine.Seed); err != nil {
@@ -135,9 +149,9 @@ func (c *runCommand) run(path string) error {
 		watching = append(watching, drawing.tell)
 	}
 	begin := time.Now()
-	arrived := patience(c.stderr)
+	arrived := patience(c.stderr, longRun)
+	defer arrived()
 	result, err := watch(scenario, watching)
-	arrived()
 	if err != nil {
 		return err
 	}
@@ -145,6 +159,12 @@ func (c *runCommand) run(path string) error {
 		Result: result, scenario: &scenario, file: path, wall: time.Since(begin), verdict: result.Verdict, outcome: outcomeNone,
 		picture: drawing, page: c.html, guests: c.guests,
 	}
+	if module != nil {
+		if err := r.runSecond(ctx, module); err != nil {
+			return err
+		}
+	}
+	arrived()
 	r.askable = len(scenario.Faults) > 0 && scenario.Swarm == (sim.Swarm{}) && !c.seed.given && !c.swarm.given && path != fromStdin
 	switch {
 	case c.rewrite:
@@ -203,25 +223,31 @@ func (r *report) compare(text string) {
 	}
 	r.outcome = outcomeSame
 	above := strings.Count(text[:len(text)-len(r.scenario.Outcome)], "\n")
-	recorded, now := lines(r.scenario.Outcome), lines(r.guests.outcome(r.scenario, r.Result))
-	for i := 0; i < max(len(recorded), len(now)); i++ {
-		was, is := lineAt(recorded, i), lineAt(now, i)
-		if was == is {
-			continue
-		}
-		r.difference = &difference{line: above + i + 1, was: was, is: is}
-		r.outcome = outcomeDiffers
-		if r.verdict == sim.Pass {
-			r.verdict = sim.Unmet
-		}
+	r.difference = differenceOf(lines(r.scenario.Outcome), lines(r.guests.outcome(r.scenario, r.Result)))
+	if r.difference == nil {
 		return
+	}
+	r.difference.line += above
+	r.outcome = outcomeDiffers
+	if r.verdict == sim.Pass {
+		r.verdict = sim.Unmet
 	}
 }
 
-// difference is the first line that is not as it was recorded.
+// difference is the first line that is another one now.
 type difference struct {
-	line    int // of the file
+	line    int // from 1 on; of the file, where the lines are recorded in one
 	was, is string
+}
+
+// differenceOf is that of two texts, nil if there is none.
+func differenceOf(was, is []string) *difference {
+	for i := range max(len(was), len(is)) {
+		if a, b := lineAt(was, i), lineAt(is, i); a != b {
+			return &difference{line: i + 1, was: a, is: b}
+		}
+	}
+	return nil
 }
 
 func lines(text string) []string {

@@ -44,6 +44,8 @@ as 500 runs go, and the command that replays it is printed.
 With --guest a program of your own runs the jobs; see simulate run --help. Its
 hash is part of what --state keeps: another program is another sweep.
 
+` + aboutEngine + `
+
 ` + exitCodes + unfinishedCode,
 		Example: `  simulate sweep examples/scenarios/interleavings.sim
   simulate sweep --seeds 1..10000 --swarm "faults=8..60" examples/scenarios/all-outages.sim
@@ -64,6 +66,7 @@ hash is part of what --state keeps: another program is another sweep.
 	cmd.Flags().Var(&c.jobs, "jobs", "how many runs are made at once")
 	c.addSwarm(cmd)
 	c.addGuests(cmd)
+	addEngine(cmd, &c.engine)
 	cmd.Flags().StringVar(&c.out, "out", "", "write each distinct failure, shrunk, as a scenario file into this `FOLDER`")
 	cmd.Flags().BoolVar(&c.failFast, "fail-fast", false, "end with the first seed that fails")
 	addCoverage(cmd, &c.coverage)
@@ -76,6 +79,8 @@ hash is part of what --state keeps: another program is another sweep.
 
 type sweepCommand struct {
 	input
+	engine         engine
+	module         *simulator // of --engine, or nil
 	seeds          seeds
 	shard          shard
 	state          string
@@ -96,7 +101,11 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	p := &part{file: path, guests: c.guests, swarmGiven: c.swarm.given, seeds: c.seeds.Seeds, SweepResult: newResult(scenario)}
+	if c.module, err = c.engine.open(ctx, c.guests, c.stderr); err != nil {
+		return err
+	}
+	defer c.module.close(context.WithoutCancel(ctx))
+	p := &part{file: path, guests: c.guests, engine: c.engine, swarmGiven: c.swarm.given, seeds: c.seeds.Seeds, SweepResult: newResult(scenario)}
 	if c.state != "" || c.json {
 		if p.build, err = buildID(); err != nil {
 			return err
@@ -127,13 +136,16 @@ func (c *sweepCommand) run(ctx context.Context, path string) error {
 	})()
 	begin := time.Now()
 	state := stateFile{path: c.state, kept: begin}
-	c.sweep(ctx, p, asked, func() {
+	failed := c.sweep(ctx, p, asked, func() {
 		bar.set(p.Runs-r.before, p.Failed)
 		state.keepAt(time.Now(), r)
 	})
 	r.wall = time.Since(begin)
 	state.keep(r)
 	bar.stop()
+	if failed != nil {
+		return failed
+	}
 	if c.out != "" {
 		if err := r.keepFinds(ctx, c.out); err != nil {
 			return err
@@ -164,15 +176,21 @@ func (c *sweepCommand) goOn(r *sweepReport) string {
 // task is the run of one seed, which is handed over when it is done.
 type task struct {
 	seed uint64
-	done chan *sim.SweepResult
+	done chan seedResult
+}
+
+// seedResult is what a run of a sweep came to.
+type seedResult struct {
+	*sim.SweepResult
+	err error // of the module of --engine
 }
 
 // sweep runs the seeds that are asked for and that the part does not have, as
 // many at once as there are jobs, and adds to the part what they come to, in their
 // own order; told is called after each. When ctx is done, no more runs begin, and
 // those under way end. With fail-fast what comes after the first seed that fails is
-// not added.
-func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told func()) {
+// not added. With a module each seed is run by it, too; an error of it ends the sweep.
+func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told func()) (failed error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	begun, ordered := make(chan task), make(chan task, 4*c.jobs)
@@ -184,7 +202,10 @@ func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told
 				if err != nil {
 					panic(err) // the scenario was valid
 				}
-				t.done <- r
+				if c.module != nil {
+					err = c.module.sweepSecond(context.WithoutCancel(ctx), t.seed, r)
+				}
+				t.done <- seedResult{r, err}
 			}
 		})
 	}
@@ -194,7 +215,7 @@ func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told
 		defer close(begun)
 		for _, r := range todo {
 			for seed := r.First; ctx.Err() == nil; seed++ {
-				t := task{seed, make(chan *sim.SweepResult, 1)}
+				t := task{seed, make(chan seedResult, 1)}
 				select {
 				case <-ctx.Done():
 					return
@@ -213,10 +234,15 @@ func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told
 	}
 	for t := range ordered {
 		r := <-t.done
-		if enough() {
+		if enough() || failed != nil {
 			continue
 		}
-		p.SweepResult.Merge(r)
+		if r.err != nil {
+			failed = r.err
+			cancel()
+			continue
+		}
+		p.SweepResult.Merge(r.SweepResult)
 		p.done.add(sim.Seeds{First: t.seed, Last: t.seed})
 		told()
 		if enough() {
@@ -224,4 +250,5 @@ func (c *sweepCommand) sweep(ctx context.Context, p *part, asked sim.Seeds, told
 		}
 	}
 	workers.Wait()
+	return failed
 }

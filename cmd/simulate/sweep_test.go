@@ -29,7 +29,9 @@ func partOf(t *testing.T, text string, seeds sim.Seeds) *part {
 // swept is the part with the seeds run.
 func swept(p *part, asked sim.Seeds, c sweepCommand) *part {
 	c.jobs = max(c.jobs, 2)
-	c.sweep(context.Background(), p, asked, func() {})
+	if err := c.sweep(context.Background(), p, asked, func() {}); err != nil {
+		panic(err)
+	}
 	return p
 }
 

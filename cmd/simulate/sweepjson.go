@@ -33,6 +33,7 @@ type sweepObject struct {
 	Swarm      string `json:"swarm"`
 	SwarmGiven bool   `json:"swarm_given"` // by --swarm
 	Guests     guests `json:"guests,omitempty"`
+	Engine     string `json:"engine,omitempty"` // of --engine, if it is not this program alone
 
 	Seeds    string      `json:"seeds"` // of the whole sweep
 	Done     []string    `json:"done"`  // those that were run
@@ -100,6 +101,9 @@ func newSweepObject(r *sweepReport) *sweepObject {
 		Checks: checksJSON(r.Checks), Coverage: []markObject{},
 		Schedules: scheduleCountsJSON(s),
 		Queues:    queueCountsJSON(q),
+	}
+	if r.engine.wasm {
+		o.Engine = engineWasm
 	}
 	for i, g := range r.Failures {
 		file := ""
@@ -213,6 +217,11 @@ func (o *sweepObject) part() (*part, error) {
 	scenario, err := sim.Parse("text", o.Text)
 	if err != nil {
 		return nil, err
+	}
+	switch p.engine.wasm = o.Engine != ""; o.Engine {
+	case "", engineWasm:
+	default:
+		return nil, fmt.Errorf("engine: found %q, want %q, or nothing", o.Engine, engineWasm)
 	}
 	if p.seeds, err = sim.ParseSeeds(o.Seeds); err != nil {
 		return nil, fmt.Errorf("seeds: %w", err)

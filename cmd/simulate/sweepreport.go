@@ -74,6 +74,7 @@ func (p *part) again(seed uint64) string {
 func (p *part) command(name string, flags ...string) string {
 	words := append([]string{name, shellWord(p.file)}, flags...)
 	words = append(words, p.guests.flags()...)
+	words = append(words, p.engine.flags()...)
 	if p.swarmGiven {
 		words = append(words, "--swarm", shellWord(p.Scenario.Swarm.String()))
 	}
@@ -136,6 +137,9 @@ func (r *sweepReport) write(to io.Writer) error {
 		w.item("", r.covered())
 	}
 	fmt.Fprintln(w, checksMade(r.Checks))
+	if r.engine.wasm {
+		w.item("", "each seed was also run by the simulator compiled to WebAssembly, and its digests compared")
+	}
 	made := fmt.Sprintf("%s, %s of them twice to compare", count(r.Runs, "run", "runs"), number(r.Repeated))
 	if r.wall > 0 {
 		made += fmt.Sprintf(", in %s: %s runs per second", span(r.wall.Round(time.Millisecond)), number(r.speed()))

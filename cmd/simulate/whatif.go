@@ -75,7 +75,7 @@ func (c *whatIfCommand) run(path string) error {
 		return err
 	}
 	w.added = len(c.faults)
-	arrived := patience(c.stderr)
+	arrived := patience(c.stderr, longRun)
 	w.Comparison, err = sim.Compare(without, with)
 	arrived()
 	if err != nil {
