@@ -29,7 +29,9 @@ export interface Leadership {
   /**
    * Sends a call to the engine that leads, and resolves with its answer. Rejects
    * with a TickonceError: that of the answer, or "leader_gone" where the outcome
-   * is unknown.
+   * is unknown. The engine aborts the signal when it leads itself, after its
+   * acquire, and then makes the call: a call that is rejected by the signal's
+   * reason was not sent, or is a read.
    */
   ask?(call: Call, signal?: AbortSignal): Promise<unknown>;
 }

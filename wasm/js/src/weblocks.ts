@@ -1,4 +1,5 @@
-import { TickonceError, type ErrorCode } from "./errors.js";
+import { TickonceError } from "./errors.js";
+import type { ErrorCode } from "./errors.js";
 import type { Call, Leadership, Term } from "./leadership.js";
 import { isRead } from "./ops.js";
 
@@ -110,7 +111,7 @@ export function webLocks(name: string): WebLocks {
     if (!p) return;
     if (!error) {
       p.resolve(value);
-    } else if (error.code === "leadership_lost" || error.code === "leader_gone") {
+    } else if (error.code === "leadership_lost" || error.code === "closed") {
       gone(p); // and waits for the next one, if it can
     } else {
       p.reject(new TickonceError(error.code, error.message));
@@ -125,16 +126,14 @@ export function webLocks(name: string): WebLocks {
     }
   }
 
-  /** Sends what waits to whoever leads now. */
+  /** Sends what waits to the leader, and sees to what was sent to an earlier one. */
   function sendAll(): void {
     for (const [id, p] of pending) {
-      const to = mine?.answer ? mine.term : leader;
-      if (to === undefined || p.sentTo === to) continue;
+      if (p.sentTo === leader) continue;
       if (p.sentTo !== undefined) gone(p);
-      if (!pending.has(id)) continue;
-      p.sentTo = to;
-      if (mine?.answer) mine.answer(p.call).then(p.resolve, p.reject);
-      else post({ kind: "call", term: to, id, call: p.call });
+      if (leader === undefined || !pending.has(id)) continue;
+      p.sentTo = leader;
+      post({ kind: "call", term: leader, id, call: p.call });
     }
   }
 
@@ -156,6 +155,7 @@ export function webLocks(name: string): WebLocks {
       },
     };
     leader = undefined;
+    sendAll(); // nobody answers any more
     return {
       lose: mine.lose,
       term: {
@@ -165,7 +165,6 @@ export function webLocks(name: string): WebLocks {
           if (mine?.term !== term) return;
           mine.answer = answer;
           post({ kind: "leads", term });
-          sendAll();
         },
       },
     };
@@ -223,7 +222,7 @@ export function webLocks(name: string): WebLocks {
             reject(reason);
           },
         });
-        if (leader === undefined && !mine?.answer) post({ kind: "who" });
+        if (leader === undefined) post({ kind: "who" });
         sendAll();
       });
     },

@@ -177,12 +177,35 @@ test("a leader that is lost while it answers says so, and is gone for those that
   (await next).release();
 });
 
-test("who asked and leads now answers itself", async () => {
+test("what waits when its own tab leads is left to its signal: nothing is done twice", async () => {
   const a = webLocks("self");
-  const asked = a.ask!(write);
-  const term = await lead(a, "a");
-  assert.equal(await asked, "a did enqueue");
+  const over = new AbortController();
+  const waiting = assert.rejects(a.ask!(write, over.signal), /leads/);
+  const term = await a.acquire(forever);
+  term.serve!(async () => assert.fail("the tab does its own calls"));
+  over.abort(new Error("leads"));
+  await waiting;
   term.release();
+});
+
+test("a write that was sent to the leader before is unknown to the tab that leads after it", async () => {
+  const [a, b] = [webLocks("heir"), webLocks("heir")];
+  const term = await a.acquire(forever);
+  const seen = new Promise<void>((resolve) => {
+    term.serve!(() => {
+      resolve();
+      return new Promise(() => {});
+    });
+  });
+  const over = new AbortController();
+  const sent = assert.rejects(b.ask!(write, over.signal), code("leader_gone"));
+  await seen;
+  const next = b.acquire(forever);
+  steal("heir")();
+  const own = await next;
+  over.abort(new Error("leads"));
+  await sent;
+  own.release();
 });
 
 test("a name that is none, and a host without Web Locks, are refused", () => {
