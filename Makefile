@@ -61,7 +61,7 @@ test-wasm: ## run the suite under WebAssembly, on Node and on wazero, its core i
 	@scripts/test-wasm digests
 
 # Chromium differs from Node in its timers and in what it has of a page.
-suite-chromium: CORE := -skip=^TestContract . ./store ./memengine ./wasm/wire ./wasm/gojs
+suite-chromium: CORE := -skip=^TestContract . ./store ./wasm/wire ./wasm/gojs
 
 suite-node suite-wazero suite-chromium: suite-%:
 	@echo "test-wasm $*"
