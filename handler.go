@@ -74,6 +74,25 @@ func markOf(err error) (m *mark) {
 	return nil
 }
 
+// Mark says how a marked error has its job tried again.
+type Mark struct {
+	Permanent bool          // not at all
+	After     time.Duration // of [RetryAfter]: the wait; else -1: after the job's curve
+}
+
+// MarkOf returns the mark of an error, the first along its chain, for a host
+// that hands it on to an engine elsewhere. False: it has none.
+func MarkOf(err error) (Mark, bool) {
+	m := markOf(err)
+	switch {
+	case m == nil:
+		return Mark{}, false
+	case m.permanent || m.delayMS < 0:
+		return Mark{Permanent: m.permanent, After: -1}, true
+	}
+	return Mark{After: durationOf(m.delayMS)}, true
+}
+
 // panicError is a panic of a handler.
 type panicError struct {
 	text  string

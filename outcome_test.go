@@ -236,3 +236,24 @@ func TestX6O2PlainEntriesHaveNoClasses(t *testing.T) {
 		require.Zero(t, told[0].Execution, "X1: it is no run of a job")
 	})
 }
+
+func TestMarkOf(t *testing.T) {
+	failure := errors.New("no")
+	for name, c := range map[string]struct {
+		err    error
+		mark   tickonce.Mark
+		marked bool
+	}{
+		"none":             {failure, tickonce.Mark{}, false},
+		"no error":         {nil, tickonce.Mark{}, false},
+		"permanent":        {tickonce.Permanent(failure), tickonce.Mark{Permanent: true, After: -1}, true},
+		"transient":        {tickonce.Transient(failure), tickonce.Mark{After: -1}, true},
+		"at once":          {tickonce.RetryAfter(0, failure), tickonce.Mark{}, true},
+		"later":            {tickonce.RetryAfter(1500*time.Microsecond, failure), tickonce.Mark{After: 2 * time.Millisecond}, true},
+		"the first counts": {fmt.Errorf("send: %w", tickonce.Permanent(tickonce.Transient(failure))), tickonce.Mark{Permanent: true, After: -1}, true},
+	} {
+		mark, marked := tickonce.MarkOf(c.err)
+		require.Equal(t, c.mark, mark, name)
+		require.Equal(t, c.marked, marked, name)
+	}
+}

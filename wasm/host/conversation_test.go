@@ -5,6 +5,7 @@ package host
 import (
 	"bytes"
 	"context"
+	"os"
 	"sync"
 	"testing"
 
@@ -14,25 +15,39 @@ import (
 	"github.com/tickonce/tickonce/wasm/wire"
 )
 
-// compiled is the module that the tests share, compiled once.
-func compiled(t testing.TB) *Module {
-	m, err := compileOnce(t)
-	require.NoError(t, err)
-	return m
+func guest(t testing.TB) []byte { return conversation.Guest(t) }
+
+// cache keeps the code of the guest for all tests, since to compile it takes a
+// second and more.
+var cache string
+
+func TestMain(m *testing.M) {
+	var err error
+	if cache, err = os.MkdirTemp("", "guest"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(cache)
+	os.Exit(code)
 }
 
-var once sync.Mutex
-
-var shared *Module
-
-func compileOnce(t testing.TB) (_ *Module, err error) {
+// compiled is the module that the tests share.
+func compiled(t testing.TB) *Module {
 	once.Lock()
 	defer once.Unlock()
 	if shared == nil {
-		shared, err = Compile(context.Background(), conversation.Guest(t), Options{})
+		conversation.Cache(t, cache)
+		var err error
+		shared, err = Compile(context.Background(), guest(t), Options{CacheDir: cache})
+		require.NoError(t, err)
 	}
-	return shared, err
+	return shared
 }
+
+var (
+	once   sync.Mutex
+	shared *Module
+)
 
 // raw speaks with an instance through its exports.
 type raw struct{ *testing.T }
