@@ -157,8 +157,9 @@ func (s *Server) ack(r *Request, a *Reply) error {
 		return err
 	}
 	for i, yes := range acked {
-		a.Acked[at[i]] = yes
-		delete(s.claims.of, r.Claims[at[i]])
+		if a.Acked[at[i]] = yes; yes {
+			delete(s.claims.of, r.Claims[at[i]])
+		}
 	}
 	return nil
 }
@@ -185,9 +186,10 @@ func (s *Server) fail(r *Request, _ *Reply) error {
 	return s.settled(r.Claim, job.Fail(background, r.Error.cause()))
 }
 
-// settled forgets a claim that is over.
+// settled forgets a claim that is over. One that was refused may live again, if
+// the clock goes back.
 func (s *Server) settled(c Claim, err error) error {
-	if err == nil || errors.Is(err, tickonce.ErrClaimLost) {
+	if err == nil {
 		delete(s.claims.of, c)
 	}
 	return err
@@ -198,11 +200,9 @@ func (s *Server) heartbeat(r *Request, a *Reply) error {
 	if err != nil {
 		return err
 	}
-	if err = job.Heartbeat(background, r.For); err != nil {
-		return s.settled(r.Claim, err)
-	}
+	err = job.Heartbeat(background, r.For)
 	a.At = job.Deadline
-	return nil
+	return err
 }
 
 func (s *Server) deliver(r *Request, _ *Reply) error {
@@ -334,8 +334,6 @@ func (s *Server) renewLock(r *Request, a *Reply) (err error) {
 	}
 	if a.Done, err = lock.Renew(background, r.For); a.Done {
 		a.At = lock.ExpiresAt()
-	} else if err == nil {
-		delete(s.locks.of, r.Term)
 	}
 	return err
 }
@@ -345,7 +343,7 @@ func (s *Server) releaseLock(r *Request, a *Reply) (err error) {
 	if lock == nil {
 		return nil
 	}
-	if a.Done, err = lock.Release(background); err == nil {
+	if a.Done, err = lock.Release(background); a.Done {
 		delete(s.locks.of, r.Term)
 	}
 	return err

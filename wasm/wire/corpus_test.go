@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,61 +17,6 @@ import (
 	"github.com/tickonce/tickonce/wasm/conversation"
 	"github.com/tickonce/tickonce/wasm/wire"
 )
-
-// whole is a value of the type none of whose fields is zero, as far as they can
-// be set.
-func whole[T any]() *T {
-	v := new(T)
-	fill(reflect.ValueOf(v).Elem())
-	return v
-}
-
-func fill(v reflect.Value) {
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.UnixMilli(1).UTC()))
-		return
-	case time.Duration:
-		v.SetInt(int64(time.Millisecond))
-		return
-	case []wire.TxOp, error: // those of a transaction are seen one by one
-		return
-	case wire.Op:
-		v.SetInt(int64(wire.OpLookup))
-		return
-	case *wire.Totals:
-		reply, err := wire.ParseReply([]byte(`{"totals":{"runs":{"ok":1},"skipped":{"cap":1}}}`))
-		if err != nil {
-			panic(err)
-		}
-		v.Set(reflect.ValueOf(reply.Totals))
-		return
-	case []wire.Reply: // are replies
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fill(v.Field(i))
-			}
-		}
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0))
-	case reflect.String:
-		v.SetString("x")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(1)
-	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
-		v.SetUint(1)
-	}
-}
 
 // fields are the fields of objects, by what these are fields of themselves:
 // "request schedule", "request schedule options", "reply runs".
