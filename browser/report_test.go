@@ -50,6 +50,8 @@ type tab struct {
 	ctx    context.Context
 	mu     sync.Mutex
 	faults []string
+
+	crashed func() // once it has crashed, if it is to
 }
 
 // step is an action that answers nothing.

@@ -42,9 +42,10 @@ export interface WebLocks extends Leadership {
  * call that no leader has seen yet waits for one, as long as its signal lets it.
  *
  * A leader that is frozen keeps its lock, and so nothing fires until it thaws;
- * then what was missed is caught up as after any sleep. Chromium does not freeze
- * a tab that holds a Web Lock to save energy, and no browser keeps one in its
- * back/forward cache. It may freeze tabs on phones all the same.
+ * then what was missed is caught up as after any sleep. Chromium does not freeze a
+ * tab that holds a Web Lock to save energy; on phones it may all the same. A page
+ * that goes to the back/forward cache resigns, and stands in line again when it
+ * comes back.
  *
  * Throws a {@link TickonceError} "unavailable" where there are no Web Locks: in
  * Node before 24, and in pages that are neither of https nor of localhost.
@@ -65,17 +66,31 @@ export function webLocks(name: string): WebLocks {
 
   const post = (message: Message) => channel?.postMessage(message);
 
+  // A page in the back/forward cache neither leads nor waits in line, or nobody
+  // would lead until the browser drops it.
+  let shown = Promise.resolve();
+  let hidden = new AbortController();
+
+  function hide(): void {
+    shown = new Promise((resolve) => addEventListener("pageshow", () => resolve(), { once: true }));
+    hidden.abort();
+    hidden = new AbortController();
+    mine?.lose();
+  }
+
   // The channel is open while this tab leads, waits to lead, or for an answer.
   let users = 0;
 
   function enter(): void {
     if (users++ > 0) return;
+    globalThis.addEventListener?.("pagehide", hide);
     channel = new BroadcastChannel(shared);
     channel.onmessage = ({ data }: MessageEvent<Message>) => heard(data);
   }
 
   function leave(): void {
     if (--users > 0) return;
+    globalThis.removeEventListener?.("pagehide", hide);
     channel?.close();
     channel = leader = undefined;
   }
@@ -170,6 +185,20 @@ export function webLocks(name: string): WebLocks {
     };
   }
 
+  /** Waits in line for the lock. */
+  function request(signal: AbortSignal): Promise<Term> {
+    return new Promise((resolve, reject) => {
+      let lose: (() => void) | undefined;
+      const held = () =>
+        new Promise<void>((release) => {
+          const begun = begin(release);
+          lose = begun.lose;
+          resolve(begun.term);
+        });
+      locks.request(shared, { signal }, held).catch((err) => (lose ? lose() : reject(err)));
+    });
+  }
+
   return {
     get leads() {
       return mine !== undefined;
@@ -179,22 +208,19 @@ export function webLocks(name: string): WebLocks {
       mine?.lose();
     },
 
-    acquire(signal) {
-      return new Promise<Term>((resolve, reject) => {
-        let lose: (() => void) | undefined;
-        const held = () =>
-          new Promise<void>((release) => {
-            const begun = begin(release);
-            lose = begun.lose;
-            resolve(begun.term);
-          });
-        enter();
-        locks.request(shared, { signal }, held).catch((err) => {
-          if (lose) return lose();
+    async acquire(signal) {
+      enter();
+      for (;;) {
+        await shown;
+        const away = hidden.signal;
+        try {
+          return await request(AbortSignal.any([signal, away]));
+        } catch (err) {
+          if (away.aborted && !signal.aborted) continue;
           leave();
-          reject(err);
-        });
-      });
+          throw err;
+        }
+      }
     },
 
     ask(call, signal) {
