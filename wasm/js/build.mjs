@@ -2,19 +2,34 @@
 // by tsc. With --tests it builds the tests in build/, too.
 import { execFileSync } from "node:child_process";
 import { build } from "esbuild";
-import { copyFileSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 process.chdir(here);
 
+const wasip1 = { GOOS: "wasip1", GOARCH: "wasm" };
 const run = (command, args, env = {}) => execFileSync(command, args, { stdio: "inherit", env: { ...process.env, ...env } });
 const options = { bundle: true, format: "esm", platform: "neutral", target: "es2022", packages: "external", external: ["node:*"], logLevel: "warning" };
+const ask = (command, ...args) => execFileSync(command, args, { encoding: "utf8", env: { ...process.env, ...wasip1 } }).trim();
+
+/** What the module of the guest is made of beside this project, with the licences. */
+function notice() {
+  const modules = ask("go", "list", "-deps", "-f", "{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "../guest");
+  const parts = [...new Set(modules.split("\n"))].filter(Boolean).sort().map(line => line.split("\t"));
+  parts.push([`Go ${ask("go", "env", "GOVERSION").slice(2)}, its runtime and standard library`, ask("go", "env", "GOROOT")]);
+  const texts = parts.map(([name, folder]) => {
+    const file = ["LICENSE", "LICENSE.txt", "LICENSE.md"].map(f => `${folder}/${f}`).find(existsSync);
+    return `${name}\n\n${readFileSync(file, "utf8").trim()}\n`;
+  });
+  return ["tickonce.wasm contains", ...texts].join("\n\n");
+}
 
 rmSync("dist", { recursive: true, force: true });
-run("go", ["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", "dist/tickonce.wasm", "../guest"], { GOOS: "wasip1", GOARCH: "wasm" });
+run("go", ["build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", "dist/tickonce.wasm", "../guest"], wasip1);
 copyFileSync("../../LICENSE", "LICENSE");
+writeFileSync("NOTICE", notice());
 await build({
   ...options, splitting: true, outdir: "dist", chunkNames: "chunk-[hash]",
   entryPoints: [

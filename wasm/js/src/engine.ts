@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { has, instantOf, isBytes, isFlag, isFunction, isInstant, isListOf, isMS, isOneOf, isOptions, isText, isWhole } from "./check.js";
 import { messageOf } from "./failure.js";
 import type { Host } from "./host.js";

@@ -1,4 +1,5 @@
 import { TickonceError } from "./errors.js";
+import { messageOf } from "./failure.js";
 import { ops } from "./ops.js";
 import type { Op } from "./ops.js";
 import { imports } from "./wasi.js";
@@ -40,14 +41,15 @@ export class Guest {
   /** Makes an instance. A module that is no guest of this package throws "load". */
   static async of(module: WebAssembly.Module): Promise<Guest> {
     let exports: Exports | undefined;
+    let found: number;
     try {
       const instance = await WebAssembly.instantiate(module, imports(() => exports!.memory.buffer));
       exports = instance.exports as unknown as Exports;
       exports._initialize();
+      found = exports.tk_abi();
     } catch (cause) {
-      throw new TickonceError("load", `the module does not start: ${text(cause)}`, { cause });
+      throw new TickonceError("load", `the module does not start, want the tickonce.wasm of this package: ${messageOf(cause)}`, { cause });
     }
-    const found = exports.tk_abi?.();
     if (found !== abi) {
       throw new TickonceError("load", `the module has version ${found} of the ABI, want ${abi}: take the tickonce.wasm of this package`);
     }
@@ -105,7 +107,7 @@ export class Guest {
       return call(this.#exports);
     } catch (cause) {
       if (cause instanceof TickonceError) throw cause;
-      this.#dead = new TickonceError("internal", `the engine has trapped: ${text(cause)}`, { cause });
+      this.#dead = new TickonceError("internal", `the engine has trapped: ${messageOf(cause)}`, { cause });
       throw this.#dead;
     }
   }
@@ -177,8 +179,4 @@ export class Handle {
   close(): void {
     this.#guest.close(this.#handle);
   }
-}
-
-function text(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

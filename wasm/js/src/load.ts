@@ -88,7 +88,7 @@ export async function compile(bytes: BufferSource, what: string): Promise<WebAss
     const page = /^\s*</.test(new TextDecoder().decode(head.subarray(0, 64)));
     throw new TickonceError("load", page
       ? `${what} is a page, no module: the server answers with it where it has no file. Serve tickonce.wasm, and give its address as wasmURL`
-      : `${what} is no WebAssembly module: it does not begin with the magic word`);
+      : `there is no WebAssembly module in ${what}: the magic word is missing`);
   }
   try {
     return await WebAssembly.compile(bytes);

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { isMS } from "./check.js";
 import type { Session } from "./session.js";
 

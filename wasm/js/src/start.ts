@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { isFunction, isMS, isOptions, isWhole, refuse } from "./check.js";
 import type { Engine } from "./engine.js";
 import { TickonceError } from "./errors.js";
