@@ -12,7 +12,7 @@ each = @[ -n "$(MODULES)" ] || { echo "$@: no modules found: this has to be a gi
 # The sources of the page that a simulator's report is.
 PAGE := sim/htmlreport/web
 
-.PHONY: help setup run test check page report-page tidy format vet staticcheck layering test-wasm suite-node suite-wazero suite-chromium race bench peers fuzz mutants cover fmt
+.PHONY: help setup run test check page report-page js tidy format vet staticcheck layering test-wasm suite-node suite-wazero suite-chromium race bench peers fuzz mutants cover fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -21,7 +21,7 @@ run: ## simulate a git forge's schedules through two weeks of outages
 	@scripts/setup run
 	@go run ./cmd/simulate run examples/scenarios/all-outages.sim
 
-test: setup page test-wasm ## test every module, and the suite under WebAssembly
+test: setup page js test-wasm ## test every module, and the suite under WebAssembly
 	$(call each,go test -timeout 30m ./...)
 
 check: tidy format vet staticcheck layering page test race ## all that a change has to pass
@@ -35,6 +35,10 @@ page: ## check that the report's page is made of its sources
 
 report-page: ## make the report's page of its sources
 	@cd $(PAGE) && npm ci --ignore-scripts --no-audit --no-fund --silent && node build.mjs
+
+js: ## test the npm package, in Node and through vite in Chromium
+	@echo "$@ wasm/js"
+	@cd wasm/js && npm ci --ignore-scripts --no-audit --no-fund --silent && npm test --silent
 
 tidy: ## check the go.mod files
 	$(call each,go mod tidy -diff)

@@ -138,8 +138,7 @@ export class Guest {
   }
 
   #refusal(): TickonceError {
-    const { code, message } = JSON.parse(decoder.decode(this.#view(this.#enter(e => e.tk_error()))));
-    return new TickonceError(code, message);
+    return refusalOf(decoder.decode(this.#view(this.#enter(e => e.tk_error()))));
   }
 }
 
@@ -179,4 +178,10 @@ export class Handle {
   close(): void {
     this.#guest.close(this.#handle);
   }
+}
+
+/** The error that tk_error tells of. */
+export function refusalOf(text: string): TickonceError {
+  const { code, message = "" } = JSON.parse(text);
+  return new TickonceError(code, message);
 }

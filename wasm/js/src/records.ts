@@ -48,7 +48,9 @@ export function parseRecords(out: Uint8Array): OutRecord[] {
   for (let start = 0; start < out.length; ) {
     const size = start + 8 <= out.length ? view.getUint32(start + 4, true) : 0;
     if (size < 8 || size % 8 !== 0 || start + size > out.length) throw damaged();
-    const record = parse(new Fields(out, view, start + 8, start + size), view.getUint32(start, true));
+    const fields = new Fields(out, view, start + 8, start + size);
+    const record = parse(fields, view.getUint32(start, true));
+    if (record && fields.left >= 8) throw damaged();
     if (record) records.push(record);
     start += size;
   }
@@ -62,12 +64,12 @@ function damaged(): TickonceError {
 function parse(f: Fields, kind: number): OutRecord | undefined {
   switch (kind) {
     case 1: {
-      const job = f.f64(), boundary = f.f64(), sizes = f.u32s(2);
+      const job = f.whole(), boundary = f.whole(), sizes = f.u32s(2);
       const [schedule, queue] = [f.text(sizes[0]!), f.text(sizes[1]!)];
       return { kind: "fired", job, boundary, schedule, queue };
     }
     case 2: {
-      const run = f.f64(), job = f.f64(), boundary = f.at(), origin = f.f64();
+      const run = f.whole(), job = f.whole(), boundary = f.at(), origin = f.whole();
       const enqueued = f.at(), runAt = f.at(), deadline = f.at();
       const worker = f.u32(), attempt = f.u32(), maxAttempts = f.u32(), priority = f.u32() | 0;
       const sizes = f.u32s(4);
@@ -79,7 +81,7 @@ function parse(f: Fields, kind: number): OutRecord | undefined {
     }
     case 3:
     case 4: {
-      const of = f.f64(), sizes = f.u32s(2);
+      const of = f.whole(), sizes = f.u32s(2);
       const code = f.text(sizes[0]!), message = f.text(sizes[1]!);
       const error = code ? new TickonceError(code as ErrorCode, message) : undefined;
       return kind === 3 ? { kind: "ended", run: of, error } : { kind: "stopped", worker: of, error };
@@ -119,14 +121,23 @@ class Fields {
     return Array.from({ length: n }, () => this.u32());
   }
 
-  f64(): number {
-    return this.#view.getFloat64(this.#next(8), true);
+  /** A whole number, which a float holds. */
+  whole(): number {
+    const v = this.#view.getFloat64(this.#next(8), true);
+    if (!Number.isInteger(v) || Math.abs(v) > 2 ** 53) throw damaged();
+    return v;
   }
 
   /** An instant, which may be absent. */
   at(): number | undefined {
-    const at = this.f64();
-    return Number.isNaN(at) ? undefined : at;
+    if (Number.isNaN(this.#view.getFloat64(this.#next(8), true))) return undefined;
+    this.#at -= 8;
+    return this.whole();
+  }
+
+  /** How many bytes are yet to be read. */
+  get left(): number {
+    return this.#end - this.#at;
   }
 
   bytes(n: number): Uint8Array {

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { TickonceError } from "../src/errors.js";
-import { Guest } from "../src/guest.js";
+import { Guest, refusalOf } from "../src/guest.js";
 import type { Handle } from "../src/guest.js";
 import { ops } from "../src/ops.js";
 import type { Op } from "../src/ops.js";
@@ -73,6 +73,25 @@ for (const file of readdirSync(folder)) {
       assert.deepEqual(found, asked, `step ${i}, ${step.say ?? ""}`);
     });
   });
+}
+
+for (const { say, bytes, records = [], refused } of vectors<{ say: string; bytes: string; records?: unknown[]; refused?: true }>("records.json")) {
+  test(`records: ${say}`, () => {
+    const out = new Uint8Array(Buffer.from(bytes, "hex"));
+    if (refused) assert.throws(() => parseRecords(out), TickonceError);
+    else assert.deepEqual(parseRecords(out).map(text), records);
+  });
+}
+
+test("errors are read as they are told", () => {
+  for (const { text, ...told } of vectors<{ text: string; code: string; message: string }>("errors.json")) {
+    const { code, message } = refusalOf(text);
+    assert.deepEqual({ code, message }, told);
+  }
+});
+
+function vectors<T>(file: string): T[] {
+  return JSON.parse(readFileSync("../testdata/" + file, "utf8"));
 }
 
 /** The record as the conversations have it: without fields of zero value. */
