@@ -71,10 +71,15 @@ suite-node suite-wazero suite-chromium: suite-%:
 	@echo "test-wasm $*"
 	@scripts/test-wasm suite $* $(CORE)
 
-# What takes longest begins first, beside all others.
-race: ## test under the race detector, with -short
+# Races are between goroutines. These packages start none, nor do their tests,
+# and the bans hold them to that; sweeps, and the scenarios of the examples, run
+# many simulations at once.
+SERIAL := sim sim/htmlreport properties
+
+race: ## test what starts goroutines under the race detector, with -short
 	@echo "$@ ./"
-	@go test -race -short -timeout 30m ./sim ./...
+	@go test -race -short -timeout 30m $(filter-out $(addprefix %/,$(SERIAL) cmd/simulate),$(shell go list ./...))
+	@go test -race -short -timeout 30m -run 'Sweep|TestScripts/^sweep$$' ./cmd/simulate
 	@cd metrics && go test -race ./...
 
 bench: ## compare the engine with a bare heap loop and other libraries

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -270,6 +271,47 @@ func breach(info *types.Info, n ast.Node) (ban, what string) {
 		}
 	}
 	return "", ""
+}
+
+// TestBansOfWhatIsNotRaced: the packages that make race leaves out start no
+// goroutine, their tests neither; of cmd/simulate it leaves out all but sweeps,
+// since nothing else starts any.
+func TestBansOfWhatIsNotRaced(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	serial := regexp.MustCompile(`(?m)^SERIAL +:= (.+)$`).FindSubmatch(makefile)
+	require.NotNil(t, serial)
+	for folder := range strings.FieldsSeq(string(serial[1])) {
+		require.Empty(t, concurrent(t, folder), folder)
+	}
+	require.Equal(t, []string{"bar.go", "sweep.go"}, concurrent(t, "cmd/simulate"))
+	require.Contains(t, concurrent(t, "."), "loop.go")
+	require.Contains(t, concurrent(t, "examples/scenarios"), "scenarios_test.go")
+}
+
+// concurrent returns the files of a folder that start goroutines.
+func concurrent(t *testing.T, folder string) (files []string) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, folder)
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		starts := false
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				starts = true
+			case *ast.SelectorExpr:
+				starts = starts || slices.Contains([]string{"Go", "AfterFunc", "Parallel", "RunSchedules", "RunWorker"}, n.Sel.Name)
+			}
+			return true
+		})
+		if starts {
+			files = append(files, filepath.Base(path))
+		}
+	}
+	return files
 }
 
 // banned functions of the standard library by their full name. Beside them

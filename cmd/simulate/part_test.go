@@ -80,9 +80,9 @@ func cached(t require.TestingT, texts []string, whole *part, seed uint64) string
 	return texts[seed-1]
 }
 
-// TestResumeGoesOnWhereItEnded: interrupted at every few runs, a sweep comes to
+// TestResumedSweepGoesOnWhereItEnded: interrupted at every few runs, a sweep comes to
 // the same as in one go.
-func TestResumeGoesOnWhereItEnded(t *testing.T) {
+func TestResumedSweepGoesOnWhereItEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	asked, err := variedSeeds.Shard(2, 3)
 	require.NoError(t, err)

@@ -48,9 +48,9 @@ func TestSweepDoesNotDependOnJobs(t *testing.T) {
 	}
 }
 
-// TestFailFast ends the sweep with the first seed that fails, whichever was found
+// TestSweepFailsFast ends the sweep with the first seed that fails, whichever was found
 // first, and goes no further when it is begun again.
-func TestFailFast(t *testing.T) {
+func TestSweepFailsFast(t *testing.T) {
 	seeds := sim.Seeds{First: 3, Last: 20}
 	all := swept(partOf(t, flaky, seeds), seeds, sweepCommand{})
 	require.Empty(t, all.done.gaps(seeds))
@@ -80,9 +80,9 @@ func interrupted(p *part, asked sim.Seeds, runs int64) {
 	})
 }
 
-// TestInterruptKeepsWhatWasFound: the runs under way end and count, what was not
+// TestInterruptedSweepKeepsWhatWasFound: the runs under way end and count, what was not
 // run is named, and both parts make the whole.
-func TestInterruptKeepsWhatWasFound(t *testing.T) {
+func TestInterruptedSweepKeepsWhatWasFound(t *testing.T) {
 	seeds := sim.Seeds{First: 1, Last: 24}
 	p := partOf(t, flaky, seeds)
 	interrupted(p, seeds, 5)
