@@ -289,6 +289,7 @@ func (e *Engine) read(ctx context.Context, name string) (*store.Schedule, store.
 // change is what becomes of a schedule.
 type change struct {
 	row    *store.Schedule // to be written, or nil: nothing changes
+	anew   bool            // it is on a grid that begins with it
 	skips  []store.Skip    // boundaries that the write passes over
 	fire   *store.Insert   // a job of the schedule that is inserted with it, or nil
 	events []Event
@@ -399,7 +400,8 @@ func planSchedule(reg *core.Registration, row *store.Schedule) planner {
 		if old != nil && core.SameRow(old, &planned) {
 			return change{}, nil
 		}
-		ch := change{row: &planned, skips: skips, events: []Event{{
+		anew := old == nil || !core.KeepsGrid(old, reg)
+		ch := change{row: &planned, anew: anew, skips: skips, events: []Event{{
 			Kind: EventScheduled, Schedule: planned.Name, Queue: planned.Queue, Boundary: timeOf(planned.Cursor),
 		}}}
 		for _, skip := range skips {

@@ -180,6 +180,59 @@ func TestS7X12O7WhatATransactionPassesOverIsWritten(t *testing.T) {
 	}, (*puts)[0].Skips)
 }
 
+// A grid that a transaction begins and replaces by another never was: the history
+// has what lies before the last one, once.
+func TestX12O7AGridThatATransactionReplacesIsNowhere(t *testing.T) {
+	due := store.Skip{Reason: store.SkipMissed, EveryMS: 10_000, First: instant(10 * time.Second), Last: instant(20 * time.Second), Count: 2}
+	before := func(every int64, last, count time.Duration) store.Skip {
+		return store.Skip{Reason: store.SkipBefore, EveryMS: every, First: instant(0), Last: instant(last * time.Second), Count: int64(count)}
+	}
+	anchored := tickonce.ScheduleOptions{Anchor: start}
+	type call func(tx *tickonce.Tx, name string)
+	put := func(spec string, o tickonce.ScheduleOptions) call {
+		return func(tx *tickonce.Tx, name string) {
+			_, err := tx.Schedule(name, spec, "q", nil, o)
+			require.NoError(t, err)
+		}
+	}
+	remove := func(tx *tickonce.Tx, name string) {
+		_, err := tx.Unschedule(name)
+		require.NoError(t, err)
+	}
+	pause := func(tx *tickonce.Tx, name string) {
+		_, err := tx.Pause(name)
+		require.NoError(t, err)
+	}
+	for name, c := range map[string]struct {
+		calls []call
+		want  []store.Skip
+	}{
+		"another interval":             {[]call{put("@every 7s", anchored), put("@every 8s", anchored)}, []store.Skip{before(8000, 24, 4)}},
+		"one that begins now":          {[]call{put("@every 7s", anchored), put("@every 8s", tickonce.ScheduleOptions{Anchor: start.Add(25 * time.Second)})}, nil},
+		"removed in between":           {[]call{put("@every 7s", anchored), remove, put("@every 8s", anchored)}, []store.Skip{before(8000, 24, 4)}},
+		"the same again":               {[]call{put("@every 7s", anchored), put("@every 7s", tickonce.ScheduleOptions{Priority: 1})}, []store.Skip{before(7000, 21, 4)}},
+		"the same, its cursor reset":   {[]call{put("@every 7s", anchored), put("@every 7s", tickonce.ScheduleOptions{Anchor: start, ResetCursor: true})}, []store.Skip{before(7000, 21, 4)}},
+		"paused after it":              {[]call{put("@every 7s", anchored), pause}, []store.Skip{before(7000, 21, 4)}},
+		"an interval and back, in all": {[]call{put("@every 7s", anchored), put("@every 8s", anchored), put("@every 7s", anchored)}, []store.Skip{before(7000, 21, 4)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tickonce.Config{})
+			r.schedule("old", "@every 10s", tickonce.ScheduleOptions{})
+			r.at(25 * time.Second)
+			puts := r.puts()
+			require.NoError(t, r.Tx(r.ctx, func(tx *tickonce.Tx) error {
+				for _, call := range c.calls {
+					call(tx, "old")
+					call(tx, "new")
+				}
+				return nil
+			}))
+			require.Equal(t, append([]store.Skip{due}, c.want...), (*puts)[0].Skips)
+			require.ElementsMatch(t, c.want, (*puts)[1].Skips)
+		})
+	}
+}
+
 // puts begins another process, and keeps what it puts.
 func (r *rig) puts() *[]store.Put {
 	var puts []store.Put

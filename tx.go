@@ -2,6 +2,7 @@ package tickonce
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/tickonce/tickonce/internal/core"
@@ -196,6 +197,9 @@ func (tx *Tx) update(op, name string, plan planner) (bool, error) {
 		return false, err
 	}
 	r.row, r.written, r.alone = ch.row, true, r.alone || ch.overlaps()
+	if ch.anew { // a grid that the transaction itself began never was
+		r.skips = slices.DeleteFunc(r.skips, func(s store.Skip) bool { return s.Reason == store.SkipBefore })
+	}
 	r.skips = append(r.skips, ch.skips...)
 	tx.events = append(tx.events, ch.events...)
 	if ch.fire != nil {

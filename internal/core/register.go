@@ -23,7 +23,7 @@ func PlanPut(old *store.Schedule, reg *Registration, now store.Instant) (store.S
 	if old != nil {
 		row.Live, row.Paused = old.Live, old.Paused
 		row.Failures = min(old.Failures, row.Breaker)
-		if keepsGrid(old, reg) {
+		if KeepsGrid(old, reg) {
 			row.ID, row.Anchor, row.AtAnchor, row.Cursor, row.SetAt = old.ID, old.Anchor, old.AtAnchor, old.Cursor, old.SetAt
 			setDue(&row)
 			return row, nil, true
@@ -82,11 +82,11 @@ func due(row *store.Schedule, intervalMS int64, now store.Instant, reason store.
 	return store.Skip{Reason: reason, EveryMS: intervalMS, First: first, Last: first + (count-1)*every, Count: int64(count)}
 }
 
-// keepsGrid reports whether a registration leaves grid and cursor alone (S5).
+// KeepsGrid reports whether a registration leaves grid and cursor alone (S5).
 // Under a spec that no longer parses the grid is taken to be the same; one
 // that is out of range cannot be kept (Q5), nor that of a run-once that had its
 // turn and is to recur from now on (X8).
-func keepsGrid(old *store.Schedule, reg *Registration) bool {
+func KeepsGrid(old *store.Schedule, reg *Registration) bool {
 	if reg.ResetCursor || reg.Anchor != store.None && reg.Anchor != old.Anchor {
 		return false
 	}
