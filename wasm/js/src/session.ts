@@ -33,7 +33,7 @@ export interface SessionOptions {
 /** A call that waits for its turn. */
 interface Waiting {
   ask: (now: number) => Ask;
-  served: boolean; // for one that follows
+  bound: boolean; // to this term, with which it ends
   resolve(reply: any): void;
   reject(error: unknown): void;
 }
@@ -116,13 +116,13 @@ export class Session {
         if (error !== leads) throw error;
       }
     }
-    return this.#turn(now => (op === "snapshot" ? { op, now } : { op, request, now }));
+    return this.#turn(now => (op === "snapshot" ? { op, now } : { op, request, now }), this.leading && own.has(op));
   }
 
   /** Steps the runner and the workers, here, and answers when to step next. */
   step(most: number): Promise<{ next: number; records: OutRecord[] }> {
     this.#refuseIfClosed();
-    return this.#turn(now => ({ op: "step", most, now }));
+    return this.#turn(now => ({ op: "step", most, now }), this.leading);
   }
 
   /** Ends the session: what waits is refused, what is being stored is waited for. */
@@ -145,9 +145,9 @@ export class Session {
     for (const w of this.#waiting.splice(0)) w.reject(error);
   }
 
-  #turn(ask: Waiting["ask"], served = false): Promise<any> {
+  #turn(ask: Waiting["ask"], bound: boolean): Promise<any> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ask, served, resolve, reject });
+      this.#waiting.push({ ask, bound, resolve, reject });
       this.#pumping ??= this.#pump();
     });
   }
@@ -322,8 +322,8 @@ export class Session {
     const led = this.leading;
     this.#drop();
     const why = new TickonceError("leadership_lost", "another engine leads now");
-    for (const w of this.#waiting) if (w.served) w.reject(why);
-    this.#waiting = this.#waiting.filter(w => !w.served);
+    for (const w of this.#waiting) if (w.bound) w.reject(why);
+    this.#waiting = this.#waiting.filter(w => !w.bound);
     if (led) this.#gone(why);
     this.lead().catch(() => {});
   }

@@ -98,6 +98,9 @@ export function start(engine: Engine, handlers: Handlers = {}, options: StartOpt
 /** How long the loop sleeps at most before it looks at the clock, which may have been set, or have stood still. */
 const sliceMS = 1000;
 
+/** The default of StartOptions.stopTimeoutMS, and how long handlers have behind it: those of the engine. */
+const stopTimeoutMS = 10_000, noticeMS = 5000;
+
 const pausesMS = [100, 200, 400, 5000];
 
 /** A run of a handler. */
@@ -121,6 +124,8 @@ class Loop implements Run, Listener {
   #stepping = false;
   #failures = 0;
   #stopping = false;
+  #leaveAt = Infinity; // when a stop that cannot be stored is given up
+  readonly #halt = new AbortController(); // once it stops
   #error: unknown; // of the end
   readonly #unwatch: () => void;
   #end!: { resolve(): void; reject(error: unknown): void };
@@ -153,6 +158,8 @@ class Loop implements Run, Listener {
     if (!this.#stopping) {
       this.#stopping = true;
       this.#failures = 0;
+      this.#leaveAt = Date.now() + (this.#options.stopTimeoutMS ?? stopTimeoutMS) + noticeMS;
+      this.#halt.abort();
       void this.#stop();
     }
     return this.done;
@@ -200,13 +207,15 @@ class Loop implements Run, Listener {
       await this.#begin();
       this.#next = Infinity; // unless it is woken meanwhile
       this.#seen = now;
-      const { next } = await this.#session.step(0);
-      this.#next = Math.min(this.#next, next);
+      if (this.#runner || this.#workers.size > 0) {
+        const { next } = await this.#session.step(0);
+        this.#next = Math.min(this.#next, next);
+      }
       this.#failures = 0;
     } catch (error) {
       pause = pausesMS[Math.min(this.#failures++, pausesMS.length - 1)]!;
       this.#next = Date.now() + pause;
-      if (this.#session.closed) return this.#finish(error);
+      if (this.#session.closed || Date.now() >= this.#leaveAt) return this.#finish(error);
       if (!lostLead(error)) this.#report(error);
     } finally {
       this.#stepping = false;
@@ -218,7 +227,7 @@ class Loop implements Run, Listener {
   async #begin(): Promise<void> {
     if (this.#runner || this.#stopping) return;
     const session = this.#session;
-    await session.lead();
+    await Promise.race([session.lead(), new Promise(resolve => this.#halt.signal.addEventListener("abort", resolve))]);
     if (this.#stopping) return;
     const [, ...workers] = await Promise.all([
       session.call("start"),

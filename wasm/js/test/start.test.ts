@@ -294,6 +294,34 @@ scenario("a lost lead aborts what is in hand, and the next one begins anew", asy
   assert.deepEqual([begun, (await eng.queue("q")).done], [2, 1]);
 });
 
+scenario("one that follows can be stopped, and closed", async (t, open) => {
+  const run = start(open({ leadership: new Chair() }), {});
+  await new Promise(setImmediate);
+  await moving(t, run.stop());
+
+  const chair = new Chair();
+  const eng = open({ leadership: chair });
+  start(eng, { q: () => {} });
+  chair.give();
+  await pass(t, eng, 1000);
+  chair.take();
+  await moving(t, eng.close());
+});
+
+scenario("a stop that cannot be stored is given up, and says why", async (t, open) => {
+  const store = new Faulty(), gate = new Gate();
+  const eng = open({ store });
+  const run = start(eng, { q: () => gate.promise }, { onError: () => {} });
+  await eng.enqueue("q");
+  await pass(t, eng, 1000);
+  store.faults.append = Array.from({ length: 99 }, () => new Error("gone"));
+  store.faults.replace = Array.from({ length: 99 }, () => new Error("gone"));
+  gate.resolve(); // what ends can be stored no more
+  const begun = Date.now();
+  await assert.rejects(moving(t, run.stop()), (e: unknown) => e instanceof TickonceError && e.code === "unavailable");
+  assert.ok(Date.now() - begun <= 25_000, "its time is 15 s, and the next try");
+});
+
 scenario("after a trap the work goes on with the state of the store", async (t, open) => {
   const errors: unknown[] = [];
   const eng = open({ store: memoryStore() });

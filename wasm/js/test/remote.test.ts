@@ -1,0 +1,84 @@
+// Engines in another thread. The thread is one of the test's own: what it is
+// told and says is cloned, as by a Worker.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Engine } from "../src/engine.js";
+import type { OpenOptions } from "../src/engine.js";
+import { TickonceError } from "../src/errors.js";
+import { answerer, RemoteHost } from "../src/remote.js";
+import type { Request } from "../src/remote.js";
+import { start } from "../src/start.js";
+import { memoryStore } from "../src/stores/memory.js";
+import { module } from "./guest.js";
+
+class Threads {
+  live = 0;
+  kill: (why: unknown) => void = () => {};
+  readonly host = new RemoteHost(module, (told, gone) => {
+    let over = false;
+    this.live++;
+    const answer = answerer(response => queueMicrotask(() => over || told(structuredClone(response))));
+    const end = () => {
+      over = true;
+      this.live--;
+    };
+    this.kill = why => {
+      end();
+      gone(why);
+    };
+    return {
+      post: request => {
+        const sent: Request = request.kind === "module" ? request : structuredClone(request);
+        setImmediate(() => over || answer(sent));
+      },
+      terminate: end,
+    };
+  });
+
+  open(options: OpenOptions = {}): Engine {
+    return new Engine(this.host, { seed: 7n, ...options });
+  }
+}
+
+test("an engine in another thread does what it does in this one", async () => {
+  const threads = new Threads();
+  const eng = threads.open();
+  const got = new Promise<string>(resolve => start(eng, { q: job => resolve(job.text()) }));
+  await eng.enqueue("q", "hi");
+  assert.equal(await got, "hi");
+  await assert.rejects(eng.schedule("s", "daily", "q"), (e: unknown) => e instanceof TickonceError && e.code === "invalid_spec");
+  const snapshot = await eng.snapshot();
+  assert.equal(threads.live, 1);
+  await eng.close();
+  assert.equal(threads.live, 0, "nobody needs the thread");
+
+  await using damaged = threads.open({ snapshot: snapshot.slice(1) });
+  await assert.rejects(damaged.lead(), (e: unknown) => e instanceof TickonceError && e.code === "snapshot");
+  assert.equal(threads.live, 0);
+});
+
+test("engines share a thread, and one that is gone is begun anew with their state", async () => {
+  const threads = new Threads();
+  await using a = threads.open({ store: memoryStore() });
+  await using b = threads.open();
+  await Promise.all([a.enqueue("q"), b.enqueue("q")]);
+  assert.equal(threads.live, 1);
+  const asked = assert.rejects(a.enqueue("q"), (e: unknown) => e instanceof TickonceError && e.code === "internal" && /thread is gone: killed/.test(e.message));
+  await new Promise(setImmediate);
+  threads.kill(new Error("killed"));
+  await asked;
+  assert.equal((await a.queue("q")).pending, 1);
+  await assert.rejects(b.queue("q"), (e: unknown) => e instanceof TickonceError && e.code === "internal");
+  await assert.rejects(b.queue("q"), (e: unknown) => e instanceof TickonceError && e.code === "closed");
+});
+
+test("timers that wait in a thread that is gone are due at once", async () => {
+  const threads = new Threads();
+  const due = new Promise<void>(resolve => threads.host.setTimer(resolve, 1e9));
+  const never = threads.host.setTimer(() => assert.fail("it was cleared"), 1e9);
+  threads.host.clearTimer(never);
+  threads.kill(new Error("killed"));
+  await due;
+  assert.equal(threads.live, 0);
+});
