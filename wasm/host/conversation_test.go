@@ -5,7 +5,10 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -15,15 +18,19 @@ import (
 	"github.com/tickonce/tickonce/wasm/wire"
 )
 
-func guest(t testing.TB) []byte { return conversation.Guest(t) }
-
-// cache keeps the code of the guest for all tests, since to compile it takes a
-// second and more.
-var cache string
+// cache keeps the guest and its code for all tests, and for the processes that a
+// fuzzed one starts, since to compile it takes a second and more.
+var cache = os.Getenv("TICKONCE_TEST_GUEST")
 
 func TestMain(m *testing.M) {
+	if cache != "" {
+		os.Exit(m.Run())
+	}
 	var err error
-	if cache, err = os.MkdirTemp("", "guest"); err != nil {
+	if cache, err = os.MkdirTemp("", "guest"); err == nil {
+		err = os.Setenv("TICKONCE_TEST_GUEST", cache)
+	}
+	if err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -31,12 +38,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+func guest(t testing.TB) []byte {
+	file := filepath.Join(cache, "tickonce.wasm")
+	wasm, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		wasm = conversation.Guest(t)
+		conversation.Cache(t, cache)
+		err = os.WriteFile(file, wasm, 0o666)
+	}
+	require.NoError(t, err)
+	return wasm
+}
+
 // compiled is the module that the tests share.
 func compiled(t testing.TB) *Module {
 	once.Lock()
 	defer once.Unlock()
 	if shared == nil {
-		conversation.Cache(t, cache)
 		var err error
 		shared, err = Compile(context.Background(), guest(t), Options{CacheDir: cache})
 		require.NoError(t, err)
