@@ -34,7 +34,7 @@ func visitTxOp(t *TxOp, o *object) {
 	ops[t.Op].visit(&t.Request, o)
 	switch t.Op {
 	case OpLookup:
-		maybe(o, "seen", &t.Seen, visitReply)
+		maybe(o, "seen", &t.Seen, func(r *Reply, o *object) { maybe(o, "schedule", &r.Schedule, visitSchedule) })
 	case OpRequeue, OpPurge:
 		if t.Request.Outbox != "" {
 			o.fault("outbox", "is no part of this op in a transaction")
