@@ -16,12 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goPage builds and serves examples/gopage, and opens it in a tab. When the test
-// ends, nothing may have been said on the console.
-func goPage(t *testing.T, before ...step) *tab {
+// serve builds an example and runs it, and answers where it serves its page.
+func serve(t *testing.T, example string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "gopage")
-	build := exec.Command("go", "build", "-o", program, "./examples/gopage")
+	program := filepath.Join(t.TempDir(), example)
+	build := exec.Command("go", "build", "-o", program, "./examples/"+example)
 	build.Dir = ".."
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, string(said))
@@ -38,7 +37,19 @@ func goPage(t *testing.T, before ...step) *tab {
 	})
 	address, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
+	return strings.TrimSpace(address)
+}
 
+// goPage serves examples/gopage, and opens it in a tab.
+func goPage(t *testing.T, before ...step) *tab {
+	t.Helper()
+	return openPage(t, serve(t, "gopage"), before...)
+}
+
+// openPage opens a page in a tab. When the test ends, nothing may have been said on
+// the console.
+func openPage(t *testing.T, address string, before ...step) *tab {
+	t.Helper()
 	p := newTab(t, func(p *tab, event any) {
 		switch e := event.(type) {
 		case *runtime.EventConsoleAPICalled:
@@ -52,7 +63,7 @@ func goPage(t *testing.T, before ...step) *tab {
 		}
 	})
 	p.do(before...)
-	p.do(chromedp.Navigate(strings.TrimSpace(address)))
+	p.do(chromedp.Navigate(address))
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

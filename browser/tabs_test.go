@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -104,4 +106,41 @@ func TestTabsLoseAndDoubleNothingWhenTheirLeaderIsKilled(t *testing.T) {
 	require.Equal(t, o.Fired, o.Done)
 	require.Zero(t, o.Dead)
 	require.GreaterOrEqual(t, o.Fired, kills)
+}
+
+// Two tabs of the example share the schedules: what the one that follows asks for is
+// done by the one that leads, and seen in both; the lead goes from one to the other.
+func TestTabsExampleSharesItsSchedules(t *testing.T) {
+	address := serve(t, "tabs")
+	first := openPage(t, address, size(1440, 900), theme("light"))
+	until := func(p *tab, condition string) {
+		t.Helper()
+		run(p, chromedp.Poll[any](`!!(`+condition+`)`, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0)))
+	}
+	until(first, `document.querySelectorAll('#schedules li').length === 2 && document.getElementById('role').textContent.endsWith('leads')`)
+	second := openPage(t, address, size(1440, 900), theme("dark"))
+	until(second, `document.querySelectorAll('#schedules li').length === 2 && document.getElementById('role').textContent.endsWith('follows')`)
+	ask[any](second, `document.querySelector('#add [name=spec]').value = '@every 1s', document.querySelector('#add button').click()`)
+	for _, p := range []*tab{first, second} {
+		until(p, `document.querySelectorAll('#schedules li').length === 3 && document.querySelector('#log .done')`)
+	}
+	ask[any](second, `document.querySelector('#add [name=spec]').value = '* * * * *', document.querySelector('#add button').click()`)
+	until(second, `document.getElementById('refused').textContent.includes('cron')`)
+	until(first, `!document.getElementById('resign').disabled && document.querySelectorAll('#who li').length === 2`)
+	for _, p := range []*tab{first, second} {
+		require.Empty(t, p.axe(everything))
+	}
+	first.picture("tabs-light", false)
+	second.picture("tabs-dark", false)
+	for _, p := range []*tab{first, second} {
+		p.do(size(390, 844))
+		require.False(t, ask[bool](p, `document.documentElement.scrollWidth > document.documentElement.clientWidth`))
+	}
+	first.picture("tabs-390-light", true)
+	second.picture("tabs-390-dark", true)
+	first.do(chromedp.Click(chromedp.CSS("#resign")))
+	until(second, `document.getElementById('role').textContent.endsWith('leads')`)
+	until(first, `document.getElementById('role').textContent.endsWith('follows')`)
+	ask[any](first, `[...document.querySelectorAll('#schedules li')].find(li => li.dataset.name === 'water the plants').querySelector('.remove').click()`)
+	until(second, `document.querySelectorAll('#schedules li').length === 2`)
 }
