@@ -23,7 +23,7 @@ import { encodeBase64, encodePayload } from "./values.js";
 export interface OpenOptions {
   /** Keeps the state. Without one it is in memory alone, and a fault of the engine ends it. */
   store?: Store | undefined;
-  /** Lets one of several engines that share a store work at a time. Default: this one works. */
+  /** Lets one of several engines that share a store work at a time. Without a store whoever leads next begins with nothing. Default: this one works. */
   leadership?: Leadership | undefined;
   /** A snapshot to begin with, where the store has nothing. */
   snapshot?: Uint8Array | undefined;

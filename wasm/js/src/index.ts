@@ -1,10 +1,10 @@
 import { LocalHost } from "./host.js";
-import { fetchModule, moduleOf, once, Runtime } from "./load.js";
+import { fetchOnce, moduleOf, Runtime } from "./load.js";
 import type { LoadOptions } from "./load.js";
 
 export * from "./api.js";
 
-const own = once(() => fetchModule(new URL("./tickonce.wasm", import.meta.url)));
+const own = () => fetchOnce(new URL("./tickonce.wasm", import.meta.url).href);
 
 /**
  * Loads the engine's module: the one beside this script, once, or the one that

@@ -49,13 +49,22 @@ export async function moduleOf(options: LoadOptions, own?: () => Promise<WebAsse
   if (given.length > 1) throw new TypeError(`options have ${given.map(([key]) => key).join(" and ")}, want one of them`);
   if (options.module) return options.module;
   if (options.bytes) return compile(options.bytes, "the bytes");
-  if (options.wasmURL !== undefined) return fetchModule(options.wasmURL);
+  if (options.wasmURL !== undefined) return fetchOnce(String(options.wasmURL));
   if (own) return own();
   throw new TypeError("options have none of wasmURL, module, bytes, want one of them");
 }
 
+const fetched = new Map<string, () => Promise<WebAssembly.Module>>();
+
+/** The module at the address, which is fetched and compiled once. */
+export function fetchOnce(url: string): Promise<WebAssembly.Module> {
+  let load = fetched.get(url);
+  if (!load) fetched.set(url, (load = once(() => fetchModule(url))));
+  return load();
+}
+
 /** Fetches a module and compiles it. */
-export async function fetchModule(url: string | URL): Promise<WebAssembly.Module> {
+async function fetchModule(url: string): Promise<WebAssembly.Module> {
   let response: Response;
   try {
     response = await fetch(url);
@@ -100,7 +109,7 @@ export async function compile(bytes: BufferSource, what: string): Promise<WebAss
   }
 }
 
-/** Loads once per source, and again after a failure. */
+/** Loads once, and again after a failure. */
 export function once<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {

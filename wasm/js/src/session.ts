@@ -66,6 +66,7 @@ export class Session {
   readonly #closing = new AbortController();
   #waiting: Waiting[] = [];
   #pumping: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
   #leading: Promise<void> | undefined;
   #term: Term | undefined;
   #instance: Instance | undefined;
@@ -126,8 +127,11 @@ export class Session {
   }
 
   /** Ends the session: what waits is refused, what is being stored is waited for. */
-  async close(): Promise<void> {
-    if (this.closed) return;
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     await this.listener?.closing();
     this.#closing.abort(new TickonceError("closed", "the engine was closed"));
     this.#refuseAll(this.#closing.signal.reason);

@@ -1,11 +1,11 @@
-import { fetchModule, moduleOf, once, Runtime } from "./load.js";
+import { fetchOnce, moduleOf, Runtime } from "./load.js";
 import type { LoadOptions } from "./load.js";
 import { RemoteHost } from "./remote.js";
 import type { Spawn } from "./remote.js";
 
 export * from "./api.js";
 
-const own = once(() => fetchModule(new URL("./tickonce.wasm", import.meta.url)));
+const own = () => fetchOnce(new URL("./tickonce.wasm", import.meta.url).href);
 
 /**
  * As load of tickonce, with the engines in a Worker: they do not hold up the page,

@@ -359,6 +359,7 @@ test("a closed engine refuses everything, and has given up all it had", async ()
   const eng = open({ store, leadership: chair });
   const waiting = eng.enqueue("q");
   const closed = eng.close();
+  void eng.close();
   await assert.rejects(waiting, refused("closed"));
   await closed;
   await eng.close();

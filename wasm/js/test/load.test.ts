@@ -16,7 +16,9 @@ import { module } from "./guest.js";
 const bytes = readFileSync("dist/tickonce.wasm");
 const empty = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
 
+const asked: string[] = [];
 const server = createServer((request, response) => {
+  asked.push(request.url!);
   const [type, body] = {
     "/tickonce.wasm": ["application/wasm", bytes],
     "/plain.wasm": ["application/octet-stream", bytes],
@@ -49,6 +51,7 @@ test("a module comes from an address, as bytes, or compiled", async t => {
     assert.equal(await eng.enqueue("q"), 1);
   }
   assert.equal(warn.mock.callCount(), 0);
+  assert.deepEqual(asked, ["/tickonce.wasm"], "an address is fetched once");
 });
 
 test("a wrong type is no obstacle, but is told", async t => {
