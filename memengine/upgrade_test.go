@@ -3,6 +3,7 @@ package memengine
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,6 +107,33 @@ func TestD1WhatVersion2WroteIsRead(t *testing.T) {
 	require.Equal(t, []int{23, 1}, []int{alone, deliveries})
 }
 
+// Version 3 is of records alone: a payload that is there already is in none of
+// them, and is there all the same.
+func TestD1D3WhatRecordsOfVersion3LeaveOutIsThere(t *testing.T) {
+	_, log := golden(t, "v3")
+	require.EqualValues(t, 3, log[frameSize])
+	require.Equal(t, 2, strings.Count(log, "first payload"), "as the schedule was put, and as a job of it was requeued after it had another")
+	c := &clock{now: 8500}
+	s, r := restored(t, c, "", log, nil)
+	require.Equal(t, int64(len(log)), r.Offset)
+	checkIndexes(t, s, c.now)
+
+	rich := s.named("rich")
+	require.Equal(t, store.Schedule{
+		ID: 51, Rev: 4, Name: "rich", Spec: "@every 1s", Queue: "kept", Payload: []byte("second payload"), Stamps: stamps,
+		CatchUp: store.CatchUp{Max: 64}, Cursor: 11500, DueAt: store.None, SetAt: 8500,
+		Live: store.Live{Pending: 2, Claimed: 1}, Priority: 7, Paused: store.PausedByUser,
+	}, rich.Schedule)
+	states := map[store.JobID]store.State{}
+	for j := range s.jobs.from(0) {
+		if j.Queue == "kept" {
+			require.Equal(t, "first payload", string(j.Payload), "job %d", j.ID)
+			states[j.ID] = j.State
+		}
+	}
+	require.Equal(t, map[store.JobID]store.State{104: store.Pending, 106: store.Claimed, 107: store.Pending}, states)
+}
+
 // A version's snapshot and its log come to the same, in the encoding of today.
 func TestD1D3OldVersionsAreReadAndTheLatestIsWritten(t *testing.T) {
 	versions, err := os.ReadDir("testdata")
@@ -149,7 +177,7 @@ func TestD1D3OldVersionsAreReadAndTheLatestIsWritten(t *testing.T) {
 
 // Every byte of an old version's files counts as much as one of today's.
 func TestD1D3EveryFlippedByteOfAnOldVersionIsFound(t *testing.T) {
-	for _, version := range []string{"v1", "v2"} {
+	for _, version := range []string{"v1", "v2", "v3"} {
 		t.Run(version, func(t *testing.T) { everyFlippedByteIsFound(t, version) })
 	}
 }
