@@ -118,7 +118,7 @@ func zones(known []Zone) (func(string) (*time.Location, error), error) {
 }
 
 // set sets the clock for a call: milliseconds since the epoch, of which a
-// fraction is cut off. What the call before put out goes.
+// fraction is rounded down. What the call before put out goes.
 func (s *Server) set(now float64) error {
 	if s.out = s.out[:0]; cap(s.out) > keptOut {
 		s.out = nil
