@@ -2,6 +2,12 @@ module github.com/tickonce/tickonce
 
 go 1.26
 
+// npm writes there while other commands walk the packages.
+ignore (
+	./sim/htmlreport/web
+	./wasm/js
+)
+
 require (
 	github.com/benbjohnson/clock v1.3.5
 	github.com/go-json-experiment/json v1.27.2

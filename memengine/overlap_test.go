@@ -75,7 +75,7 @@ func checkOverlap(t testing.TB, s *Store) map[string]store.Live {
 func TestX9AClaimMeetsNoneOfThoseThatWait(t *testing.T) {
 	c := &clock{now: 100}
 	s := newStore(c.read, store.Limits{}, nil)
-	const n = 100_000
+	const n = 30_000
 	for range n / 10_000 {
 		in := make([]store.Insert, 10_000)
 		for i := range in {

@@ -280,7 +280,11 @@ func checkIndexes(t testing.TB, s *Store, now store.Instant) {
 }
 
 func TestIndexesFollowTheRows(t *testing.T) {
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		c := &clock{now: 1000}
 		s := newStore(c.read, store.Limits{QueueLength: 20, Schedules: 25}, nil)
 		w := newWorkload(s, c, seed)

@@ -185,7 +185,11 @@ func TestD1D3EveryFlippedByteOfAnOldVersionIsFound(t *testing.T) {
 func everyFlippedByteIsFound(t *testing.T, version string) {
 	old, log := golden(t, version)
 	c := &clock{now: 3285}
-	for i := range old {
+	step := 1
+	if testing.Short() {
+		step = 7 // comes to each byte of a field of 8
+	}
+	for i := 0; i < len(old); i += step {
 		b := []byte(old)
 		b[i] ^= 0x10
 		_, _, err := restoreStore(c.read, store.Limits{}, b, nil, nil, nil)
@@ -194,7 +198,7 @@ func everyFlippedByteIsFound(t *testing.T, version string) {
 		require.ErrorAs(t, err, new(*SnapshotError), "the snapshot cut at %d", i)
 	}
 	_, whole := restored(t, c, "", log, nil)
-	for i := range log {
+	for i := 0; i < len(log); i += step {
 		b := []byte(log)
 		b[i] ^= 0x10
 		_, r, err := restoreStore(c.read, store.Limits{}, nil, b, nil, nil)

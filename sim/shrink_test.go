@@ -175,7 +175,11 @@ func TestShrinkEndsWhenItIsTold(t *testing.T) {
 	whole, err := shrink(s, Shrinking{}, r)
 	require.NoError(t, err)
 	faults := len(s.Faults)
-	for most := 3; most < whole.Runs; most += 7 {
+	step := 7
+	if testing.Short() {
+		step = 35
+	}
+	for most := 3; most < whole.Runs; most += step {
 		budgeted, err := shrink(s, Shrinking{Runs: most}, r)
 		require.NoError(t, err)
 		require.Equal(t, most, budgeted.Runs)
