@@ -127,6 +127,7 @@ func call(handle int32, now float64, op int32, request, requestLen uint32) (plac
 		fail(err)
 		return 0
 	}
+	defer collect()
 	answer, err := server.Call(now, wire.Op(op), text)
 	if err != nil {
 		fail(err)
@@ -142,6 +143,7 @@ func step(handle int32, now float64, most int32) (next float64) {
 	if server == nil {
 		return math.NaN()
 	}
+	defer collect()
 	next, err := server.Step(now, most)
 	if err != nil {
 		fail(err)
