@@ -21,15 +21,27 @@ import (
 const built = "../wasm/js/dist"
 
 // site serves the npm package in /tickonce/ beside an empty page, at an origin of
-// its own, which it answers.
+// its own, which it answers. Its policy lets the page compile WebAssembly, that of
+// /strict does not; /bytes.wasm is the module as bytes of no type, /page.wasm none.
 func site(t testing.TB) string {
 	_, err := os.Stat(built + "/index.js")
 	require.NoError(t, err, "make js builds it")
+	const page = `<!doctype html><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,"><script type="module">window.tickonce = import('/tickonce/index.js')</script>`
+	module, err := os.ReadFile(built + "/tickonce.wasm")
+	require.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/tickonce/", http.StripPrefix("/tickonce/", http.FileServer(http.Dir(built))))
-	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`<!doctype html><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,"><script type="module">window.tickonce = import('/tickonce/index.js')</script>`))
-	})
+	as := func(contentType, policy string, content []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.Header().Set("Content-Security-Policy", policy)
+			_, _ = w.Write(content)
+		}
+	}
+	mux.Handle("/{$}", as("text/html", "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'", []byte(page)))
+	mux.Handle("/strict", as("text/html", "script-src 'self' 'unsafe-inline'", []byte(page)))
+	mux.Handle("/page.wasm", as("text/html", "", []byte(page)))
+	mux.Handle("/bytes.wasm", as("application/octet-stream", "", module))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)

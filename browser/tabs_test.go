@@ -12,7 +12,8 @@ import (
 
 // works opens an engine in a tab that shares its state and the lead with other
 // tabs, and runs it. Its handler enters each run of a job into a ledger, a database
-// of its own, which takes none twice.
+// of its own, which takes none twice. The first try of a job that says "hang" never
+// ends.
 const works = `
 	const opened = indexedDB.open('ledger');
 	opened.onupgradeneeded = () => opened.result.createObjectStore('runs', { keyPath: ['job', 'attempt'] });
@@ -26,10 +27,12 @@ const works = `
 	window.begun = 0;
 	window.leadership = p.webLocks('app');
 	window.eng = (await p.load()).open({ store: p.indexedDBStore('state'), leadership });
-	window.running = p.start(eng, { work: async ({ id, attempt, schedule, boundary }) => {
+	window.running = p.start(eng, { work: async job => {
+		const { id, attempt, schedule, boundary } = job;
 		await enter({ job: id, attempt, schedule, boundary }).catch(() => faults.push('job ' + id + ' was begun twice as attempt ' + attempt));
 		window.begun++;
 		window.enough?.();
+		if (attempt === 1 && job.text() === 'hang') await new Promise(() => {});
 	} }, { concurrency: 20, onError: e => faults.push(String(e)) });
 	window.untilBegun = n => new Promise(resolve => { window.enough = () => { if (begun >= n) resolve() }; enough() });
 `
@@ -106,6 +109,82 @@ func TestTabsLoseAndDoubleNothingWhenTheirLeaderIsKilled(t *testing.T) {
 	require.Equal(t, o.Fired, o.Done)
 	require.Zero(t, o.Dead)
 	require.GreaterOrEqual(t, o.Fired, kills)
+}
+
+// A tab is reloaded while its handler is at work: the job is tried again when its
+// claim has lapsed, and done.
+func TestTabReloadedInTheMiddleOfARunTriesAgain(t *testing.T) {
+	p := visit(t, site(t))
+	with[any](p, works+`await eng.enqueue('work', 'hang', { visibilityMS: 1000 }); await untilBegun(1)`)
+	p.do(chromedp.Reload())
+	require.Equal(t, []float64{1, 2}, with[[]float64](p, works+`
+		await untilBegun(1);
+		while ((await eng.queue('work')).done === 0) await new Promise(resolve => setTimeout(resolve, 20));
+		return (await ledger()).map(run => run.attempt);`))
+}
+
+// The clock is set forward, back, and forward again: what was missed is caught up, and
+// nothing fires twice.
+func TestTabWhoseClockIsSetFiresNothingTwice(t *testing.T) {
+	p := visit(t, site(t))
+	with[any](p, `
+		const real = Date.now;
+		window.shift = 0;
+		Date.now = () => real() + shift;`)
+	at := with[[]float64](p, works+`
+		const begin = Date.now(), hour = 3_600_000;
+		await eng.schedule('s', '@every 1h', 'work', { anchor: begin + hour });
+		shift = 5.5 * hour;
+		await untilBegun(5);
+		for (const hours of [2.5, 5.4, 1.5]) {
+			shift = hours * hour;
+			const before = begun;
+			await eng.enqueue('work', '', { runAt: Date.now() });
+			await untilBegun(before + 1);
+		}
+		shift = 6.5 * hour;
+		await untilBegun(9);
+		return (await ledger()).filter(run => run.schedule === 's').map(run => (run.boundary - begin) / hour);`)
+	require.Equal(t, []float64{1, 2, 3, 4, 5, 6}, at)
+	require.Empty(t, with[[]string](p, `return faults`))
+}
+
+// Without room in the origin nothing is promised and nothing begun; once there is
+// room the engine goes on, and what it promised is there after a reload.
+func TestTabWithoutRoomGoesOnWhenThereIs(t *testing.T) {
+	origin := site(t)
+	p := visit(t, origin)
+	little := 300_000.
+	p.do(quota(origin, &little))
+	require.Equal(t, []any{"full", "full", 1.}, with[[]any](p, works+`
+		await eng.enqueue('work', 'a');
+		await untilBegun(1);
+		const noise = new Uint8Array(50_000).map(() => 256 * Math.random()); // since the browser packs what it stores
+		let fault = 'none';
+		for (let n = 0; n < 20 && fault === 'none'; n++) fault = await code(eng.enqueue('other', noise));
+		return [fault, await code(eng.enqueue('work', 'b')), begun];`))
+	p.do(quota(origin, nil))
+	with[any](p, `
+		await eng.enqueue('work', 'c');
+		window.promised = (await eng.queue('other')).pending;
+		while ((await eng.queue('work')).pending > 0) await new Promise(resolve => setTimeout(resolve, 20));`)
+	promised := with[float64](p, `return promised`)
+	p.do(chromedp.Reload())
+	require.Equal(t, promised, with[float64](p, works+`return (await eng.queue('other')).pending`))
+}
+
+// What keeps the module from being compiled is said together with what to do.
+func TestLoadSaysWhatTheServerHasToDo(t *testing.T) {
+	origin := site(t)
+	why := `return p.load(%s).then(() => 'loaded', e => e.code + ': ' + e.message)`
+	strict := visit(t, origin+"/strict")
+	require.Contains(t, with[string](strict, fmt.Sprintf(why, "")), "load: ")
+	require.Contains(t, with[string](strict, fmt.Sprintf(why, "")), "'wasm-unsafe-eval'")
+	p := visit(t, origin)
+	require.Contains(t, with[string](p, fmt.Sprintf(why, `{ wasmURL: '/page.wasm' }`)), "is a page, no module")
+	require.Contains(t, with[string](p, fmt.Sprintf(why, `{ wasmURL: '/none.wasm' }`)), "404")
+	require.Equal(t, "loaded", with[string](p, fmt.Sprintf(why, `{ wasmURL: '/bytes.wasm' }`)))
+	require.Equal(t, "loaded", with[string](p, fmt.Sprintf(why, "")))
 }
 
 // Two tabs of the example share the schedules: what the one that follows asks for is
