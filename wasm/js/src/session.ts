@@ -200,7 +200,11 @@ export class Session {
       return;
     }
     if (failure) {
-      for (const c of calls) c.reject(failure);
+      // What an engine that runs is told of itself is in no record.
+      calls.forEach((call, i) => {
+        if (own.has(asks[i]!.op) && asks[i]!.op !== "step") this.#answer(call, asks[i]!, answers[i]!, told[i]!);
+        else call.reject(failure);
+      });
       if (!fault) this.#unstored = records;
       if (failure.code === "taken") return this.#taken(failure);
     } else {

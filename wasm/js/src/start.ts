@@ -125,7 +125,9 @@ class Loop implements Run, Listener {
   #failures = 0;
   #stopping = false;
   #leaveAt = Infinity; // when a stop that cannot be stored is given up
-  readonly #halt = new AbortController(); // once it stops
+  #halt!: () => void;
+  readonly #halted = new Promise<void>(resolve => (this.#halt = resolve));
+  #over = false;
   #error: unknown; // of the end
   readonly #unwatch: () => void;
   #end!: { resolve(): void; reject(error: unknown): void };
@@ -159,7 +161,7 @@ class Loop implements Run, Listener {
       this.#stopping = true;
       this.#failures = 0;
       this.#leaveAt = Date.now() + (this.#options.stopTimeoutMS ?? stopTimeoutMS) + noticeMS;
-      this.#halt.abort();
+      this.#halt();
       void this.#stop();
     }
     return this.done;
@@ -191,7 +193,7 @@ class Loop implements Run, Listener {
   }
 
   #sleep(ms: number): void {
-    if (this.#stepping) return; // it goes on by itself
+    if (this.#stepping || this.#over) return; // it goes on by itself, or not at all
     this.#session.host.clearTimer(this.#timer);
     this.#timer = this.#session.host.setTimer(() => void this.#look(), Math.max(0, Math.min(ms, sliceMS)));
   }
@@ -202,7 +204,6 @@ class Loop implements Run, Listener {
     if (now < this.#next && now >= this.#seen) return this.#sleep(this.#next - now);
     if (this.#finished()) return;
     this.#stepping = true;
-    let pause = 0;
     try {
       await this.#begin();
       this.#next = Infinity; // unless it is woken meanwhile
@@ -213,8 +214,7 @@ class Loop implements Run, Listener {
       }
       this.#failures = 0;
     } catch (error) {
-      pause = pausesMS[Math.min(this.#failures++, pausesMS.length - 1)]!;
-      this.#next = Date.now() + pause;
+      this.#next = Date.now() + pausesMS[Math.min(this.#failures++, pausesMS.length - 1)]!;
       if (this.#session.closed || Date.now() >= this.#leaveAt) return this.#finish(error);
       if (!lostLead(error)) this.#report(error);
     } finally {
@@ -227,15 +227,21 @@ class Loop implements Run, Listener {
   async #begin(): Promise<void> {
     if (this.#runner || this.#stopping) return;
     const session = this.#session;
-    await Promise.race([session.lead(), new Promise(resolve => this.#halt.signal.addEventListener("abort", resolve))]);
+    await Promise.race([session.lead(), this.#halted]);
     if (this.#stopping) return;
-    const [, ...workers] = await Promise.all([
+    const [runner, ...workers] = await Promise.allSettled([
       session.call("start"),
       ...this.#plan.map(({ request }) => session.call("work", request)),
     ]);
-    this.#runner = true;
-    workers.forEach((w, i) => this.#workers.set(w.worker, this.#plan[i]!.handler));
-    if (this.#stopping) await this.#stop();
+    this.#runner = runner.status === "fulfilled";
+    workers.forEach((w, i) => {
+      if (w.status === "fulfilled") this.#workers.set(w.value.worker, this.#plan[i]!.handler);
+    });
+    const refused = [runner, ...workers].find(r => r.status === "rejected");
+    if (refused && !this.#runner) throw refused.reason; // the instance is gone
+    if (refused) this.#error = refused.reason; // a name or an option that there cannot be
+    if (refused) void this.stop();
+    else if (this.#stopping) await this.#stop();
   }
 
   #finished(): boolean {
@@ -245,6 +251,7 @@ class Loop implements Run, Listener {
   }
 
   #finish(error?: unknown): void {
+    this.#over = true;
     this.#session.host.clearTimer(this.#timer);
     this.#unwatch();
     if (this.#session.listener === this) this.#session.listener = undefined;

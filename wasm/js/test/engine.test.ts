@@ -272,6 +272,15 @@ test("a handle that breaks is opened anew from the store", async () => {
   assert.deepEqual(told, [true, false, true]);
 });
 
+test("calls of the same turn, before a fault and behind it, are done", async () => {
+  await using eng = open({ store: memoryStore() });
+  await eng.lead();
+  const calls = Promise.allSettled([eng.enqueue("q"), eng.queue("other"), eng.enqueue("q", "behind")]);
+  trapNext("tk_call", 2);
+  assert.deepEqual((await calls).map(c => c.status), ["fulfilled", "rejected", "fulfilled"]);
+  assert.equal((await eng.queue("q")).pending, 2);
+});
+
 test("a handle that breaks without a store ends the engine", async () => {
   await using eng = open();
   await eng.lead();

@@ -81,18 +81,20 @@ export class Chair implements Leadership {
   }
 }
 
-const traps = new Set<string>();
+const traps = new Map<string, number>();
 const instantiate = WebAssembly.instantiate as Function;
 WebAssembly.instantiate = (async (module: WebAssembly.Module, imports: WebAssembly.Imports) => {
   const { exports } = (await instantiate(module, imports)) as WebAssembly.Instance;
   const trapping = ([name, value]: [string, unknown]) => [name, typeof value !== "function" ? value : (...args: unknown[]) => {
-    if (traps.delete(name)) throw new WebAssembly.RuntimeError("unreachable");
+    const left = (traps.get(name) ?? 0) - 1;
+    traps.set(name, left);
+    if (left === 0) throw new WebAssembly.RuntimeError("unreachable");
     return value(...args);
   }];
   return { exports: Object.fromEntries(Object.entries(exports).map(trapping as (e: [string, unknown]) => [string, unknown])) };
 }) as typeof WebAssembly.instantiate;
 
-/** Makes the next call of an export of any instance trap. */
-export function trapNext(name: string): void {
-  traps.add(name);
+/** Makes the next call of an export trap, or one behind it, of whatever instance. */
+export function trapNext(name: string, nth = 1): void {
+  traps.set(name, nth);
 }

@@ -294,6 +294,33 @@ scenario("a lost lead aborts what is in hand, and the next one begins anew", asy
   assert.deepEqual([begun, (await eng.queue("q")).done], [2, 1]);
 });
 
+scenario("a handler of a queue that there cannot be ends the run, and says why", async (t, open) => {
+  const eng = open();
+  let begun = 0;
+  const run = start(eng, { q: () => void begun++, "__alkstore_x": () => {} });
+  await assert.rejects(moving(t, run.done), (e: unknown) => e instanceof TickonceError && e.code === "reserved_name");
+  await eng.enqueue("q");
+  await pass(t, eng, 2000);
+  assert.equal(begun, 0);
+  start(eng, { q: () => void begun++ });
+  await pass(t, eng, 1000);
+  assert.equal(begun, 1);
+});
+
+scenario("a write that cannot be stored beside the start hinders no worker", async (t, open) => {
+  const store = new Faulty(), errors: unknown[] = [];
+  const eng = open({ store });
+  await eng.lead();
+  store.faults.append = [new Error("gone")];
+  let begun = 0;
+  start(eng, { q: () => void begun++ }, { onError: e => errors.push(e) });
+  t.mock.timers.tick(0);
+  await Promise.resolve(); // the loop has just asked for its workers
+  await assert.rejects(eng.enqueue("q"), (e: unknown) => e instanceof TickonceError && e.code === "unavailable");
+  await pass(t, eng, 2000);
+  assert.deepEqual([begun, (await eng.queue("q")).done, store.calls.filter(c => c === "replace").length], [1, 1, 1]);
+});
+
 scenario("one that follows can be stopped, and closed", async (t, open) => {
   const run = start(open({ leadership: new Chair() }), {});
   await new Promise(setImmediate);
