@@ -42,18 +42,17 @@ func scenarioFile(t *testing.T, path string) sim.Scenario {
 	return s
 }
 
-// TestModuleComesToTheRecordedOutcomes runs the example scenarios by the module; what
-// is recorded was recorded natively.
+// TestModuleComesToTheRecordedOutcomes runs some of the example scenarios by the
+// module; what is recorded was recorded natively. scripts/test-wasm compares all.
 func TestModuleComesToTheRecordedOutcomes(t *testing.T) {
-	files, err := filepath.Glob("../../examples/scenarios/*.sim")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	files := []string{"outbox.sim", "bad-row.sim", "leader-crash.sim", "policies.sim"}
 	if testing.Short() {
-		files = files[:2]
+		files = files[:1]
 	}
 	s := openTestSimulator(t, simulatorMemory)
 	for _, file := range files {
-		scenario := scenarioFile(t, file)
+		scenario := scenarioFile(t, "../../examples/scenarios/"+file)
+		require.NotEmpty(t, scenario.Outcome)
 		outcome, err := s.ask(t.Context(), &scenario)
 		require.NoError(t, err, file)
 		require.Equal(t, scenario.Outcome, outcome, file)
@@ -64,9 +63,9 @@ func TestModuleComesToTheRecordedOutcomes(t *testing.T) {
 // the module.
 func TestModuleSweepsToTheSameDigest(t *testing.T) {
 	s, scenario := openTestSimulator(t, simulatorMemory), scenarioFile(t, "../../examples/scenarios/portfolio.sim")
-	seeds := sim.Seeds{First: 1, Last: 100}
+	seeds := sim.Seeds{First: 1, Last: 20}
 	if testing.Short() {
-		seeds.Last = 5
+		seeds.Last = 3
 	}
 	native, err := sim.Sweep(scenario, seeds)
 	require.NoError(t, err)
