@@ -349,6 +349,25 @@ test("a lost lead leaves what was asked unknown, and hands out nothing", async (
   assert.equal((await later).pending, 1, "it was stored, this time");
 });
 
+test("what was asked by one that follows ends with the term, and is not done later", async () => {
+  const chair = new Chair(), store = new Faulty(), gate = new Gate(), served = new Gate<(call: Call) => Promise<unknown>>();
+  await using eng = open({ store, leadership: {
+    acquire: async signal => ({ ...(await chair.acquire(signal)), serve: served.resolve }),
+  } });
+  chair.give();
+  const answer = await served.promise;
+  store.gate = gate.promise;
+  const first = eng.enqueue("q");
+  await new Promise(setImmediate);
+  const asked = answer({ op: "enqueue", request: { queue: "q" } });
+  chair.take();
+  await assert.rejects(asked, refused("leadership_lost"));
+  gate.resolve();
+  await assert.rejects(first, refused("leadership_lost"));
+  chair.give();
+  assert.equal((await eng.queue("q")).pending, 1, "the first was stored, the other was not begun");
+});
+
 test("who finds the state taken over does not lead any more", async () => {
   const store = new Faulty(), chair = new Chair();
   await using eng = open({ store, leadership: chair });

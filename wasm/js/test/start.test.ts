@@ -97,6 +97,18 @@ scenario("who wakes after hours looks at the clock, and catches up", async (t, o
   assert.deepEqual(got, [5 * 3_600_000]);
 });
 
+scenario("a clock that is set back is noticed at once", async (t, open) => {
+  const events: string[] = [];
+  const eng = open({ clockRepair: "rearm", onEvent: e => events.push(e.kind) });
+  start(eng, {});
+  await eng.schedule("s", "@every 1m", "q");
+  await pass(t, eng, 3000);
+  const { now } = Date;
+  t.mock.method(Date, "now", () => now() - 3_600_000);
+  await pass(t, eng, 2000);
+  assert.ok(events.includes("rearmed"), String(events));
+});
+
 scenario("what is enqueued is begun at once", async (t, open) => {
   const eng = open();
   const got: string[] = [];
@@ -220,10 +232,13 @@ scenario("a stop lets handlers end, and begins nothing more", async (t, open) =>
 
 scenario("a handler that never settles is told to end, and then left", async (t, open) => {
   const eng = open();
-  const aborted: TickonceError[] = [];
+  const aborted: TickonceError[] = [], errors: unknown[] = [], late = new Gate();
   const run = start(eng, {
-    q: (_, { signal }) => new Promise(() => signal.addEventListener("abort", () => aborted.push(signal.reason))),
-  }, { stopTimeoutMS: 2000 });
+    q: (_, { signal }) => {
+      signal.addEventListener("abort", () => aborted.push(signal.reason));
+      return late.promise;
+    },
+  }, { stopTimeoutMS: 2000, onError: e => errors.push(e) });
   await eng.enqueue("q");
   await pass(t, eng, 1000);
   const stopped = run.stop();
@@ -233,7 +248,10 @@ scenario("a handler that never settles is told to end, and then left", async (t,
   assert.deepEqual(aborted.map(e => e.code), ["stopped"]);
   await pass(t, eng, 6000);
   await assert.rejects(stopped, (e: unknown) => e instanceof TickonceError && e.code === "abandoned");
+  late.resolve();
+  await settle(t, eng);
   assert.equal((await eng.queue("q")).claimed, 1, "until its claim lapses");
+  assert.deepEqual(errors, [], "it is too late to tell its end");
 });
 
 scenario("a store that fails is asked again, ever more slowly, and no handler is called meanwhile", async (t, open) => {
