@@ -163,7 +163,7 @@ func TestCompareTellsWhatAFaultChanges(t *testing.T) {
 			headline: "28 jobs die.",
 			told: []string{
 				"fault 1: 60 attempts fail and are made again (QU6)",
-				"fault 1: 28 jobs die after the last attempt has failed (QU5)",
+				"fault 1: 28 jobs die after a failed attempt, with no other to come (QU5)",
 			},
 			fault: Fault{Kind: FaultHandlerFails, At: time.Hour, For: 30 * time.Minute}, kinds: []EventKind{EventJobRetried, EventJobDied},
 		},

@@ -241,7 +241,7 @@ schedule a every=2m queue=q outbox="the \"mail"
 	require.Equal(t, "job 2 is put into \"the \\\"mail\"", lines[0])
 	require.Contains(t, lines, "job 2: the handler fails")
 	require.Contains(t, lines, "job 2 (attempt 2): the handler fails")
-	require.Contains(t, lines, `job 2 (attempt 2) dies after the last attempt has failed: "the handler failed, as the scenario says"`)
+	require.Contains(t, lines, `job 2 (attempt 2) dies after a failed attempt, with no other to come: "the handler failed, as the scenario says"`)
 }
 
 func TestOutboxMistakes(t *testing.T) {

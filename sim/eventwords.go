@@ -193,7 +193,7 @@ func opensWith(reason string) string {
 // diesSince says why a job dies.
 func diesSince(reason string) string {
 	return map[string]string{
-		deathWords[failed]:  " after the last attempt has failed",
+		deathWords[failed]:  " after a failed attempt, with no other to come",
 		deathWords[lapsed]:  " since nobody finished the last attempt in time",
 		deathWords[expired]: " before anybody ran it",
 	}[reason]

@@ -222,9 +222,24 @@ type explainedRun struct {
 // works reports whether what becomes of jobs can make a difference.
 func (x *explainer) works() bool { return x.question.Takes > 0 || x.question.Overlap != OverlapAllow }
 
+// mostSteps bounds the steps at one instant: what the engine and the worker do at
+// once takes some hundreds.
+const mostSteps = 10_000
+
+func restless(what string, at time.Time) error {
+	return fmt.Errorf("the %s does not rest at %s, after %d steps", what, at.Format(time.RFC3339), mostSteps)
+}
+
 // work steps the worker to an instant.
 func (x *explainer) work(until time.Time) error {
+	steps := 0
 	for next := x.clock; x.works() && !next.After(until); {
+		if next.After(x.clock) {
+			steps = 0
+		}
+		if steps++; steps > mostSteps {
+			return restless("worker", x.clock)
+		}
 		x.clock = next
 		for len(x.runs) > 0 && !x.runs[0].ends.After(x.clock) {
 			x.worker.Ended(x.runs[0].Run, x.runs[0].err)
@@ -262,7 +277,7 @@ func (x *explainer) tick(at time.Time) error {
 	if x.told.Next.IsZero() { // it was paused meanwhile
 		return nil
 	}
-	for {
+	for range mostSteps {
 		next, report, err := x.runner.Step(ctx)
 		if err != nil {
 			return err
@@ -274,6 +289,7 @@ func (x *explainer) tick(at time.Time) error {
 			return x.work(at)
 		}
 	}
+	return restless("runner", at)
 }
 
 // tell adds the passages of a tick.

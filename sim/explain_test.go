@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
 )
 
 // afterStart is a time after the default start.
@@ -204,6 +205,21 @@ func TestQuestionSet(t *testing.T) {
 	require.EqualError(t, q.Set("policy", "newest"), `found "newest", want one of all, latest, grace, none; did you mean "latest"?`)
 	require.EqualError(t, q.Set("down", "-1h"), `found "-1h", want a duration such as 250ms, 70s, 1h30m or 14d`)
 	require.Panics(t, func() { _ = q.Set("until", "1h") })
+}
+
+// TestExplainEnds although its engine always has something to do at once, as it
+// has when its clock stands still.
+func TestExplainEnds(t *testing.T) {
+	engine, err := memengine.New(tickonce.Config{Clock: &explainer{clock: DefaultStart}, Seed: 1, Owner: "explain"})
+	require.NoError(t, err)
+	x := explainer{question: &Question{}, clock: DefaultStart, runner: engine.NewRunner()}
+	x.told.Next = DefaultStart.Add(time.Hour)
+	require.EqualError(t, x.tick(x.told.Next), "the runner does not rest at 2026-01-01T01:00:00Z, after 10000 steps")
+
+	x.question.Takes = time.Second
+	x.worker, err = engine.NewWorker(explained, tickonce.WorkerConfig{})
+	require.NoError(t, err)
+	require.EqualError(t, x.work(x.clock), "the worker does not rest at 2026-01-01T01:00:00Z, after 10000 steps")
 }
 
 // TestExplainAnchors: the grid is the anchor's, whenever it is registered.
