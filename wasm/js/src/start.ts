@@ -103,12 +103,6 @@ const stopTimeoutMS = 10_000, noticeMS = 5000;
 
 const pausesMS = [100, 200, 400, 5000];
 
-/** A run of a handler. */
-interface InHand {
-  worker: number;
-  controller: AbortController;
-}
-
 class Loop implements Run, Listener {
   readonly done: Promise<void>;
   readonly #session: Session;
@@ -117,7 +111,7 @@ class Loop implements Run, Listener {
 
   #workers = new Map<number, Handler>();
   #runner = false;
-  #inHand = new Map<number, InHand>();
+  #inHand = new Map<number, AbortController>(); // by their runs
   #timer: unknown;
   #next = -Infinity; // when to step
   #seen = -Infinity; // the clock at the last step
@@ -216,7 +210,7 @@ class Loop implements Run, Listener {
     } catch (error) {
       this.#next = Date.now() + pausesMS[Math.min(this.#failures++, pausesMS.length - 1)]!;
       if (this.#session.closed || Date.now() >= this.#leaveAt) return this.#finish(error);
-      if (!lostLead(error)) this.#report(error);
+      if (!isLost(error)) this.#report(error);
     } finally {
       this.#stepping = false;
     }
@@ -255,7 +249,7 @@ class Loop implements Run, Listener {
     this.#session.host.clearTimer(this.#timer);
     this.#unwatch();
     if (this.#session.listener === this) this.#session.listener = undefined;
-    this.#abort(() => true, new TickonceError("stopped", "the engine has stopped"));
+    this.#abort(new TickonceError("stopped", "the engine has stopped"));
     if (error === undefined) this.#end.resolve();
     else this.#end.reject(error);
   }
@@ -267,7 +261,7 @@ class Loop implements Run, Listener {
           void this.#run(r.run, r.worker, new Job(r));
           break;
         case "ended":
-          this.#inHand.get(r.run)?.controller.abort(r.error);
+          this.#inHand.get(r.run)?.abort(r.error);
           break;
         case "stopped":
           this.#stopped(r.worker, r.error);
@@ -279,19 +273,19 @@ class Loop implements Run, Listener {
   async #run(id: number, worker: number, job: Job): Promise<void> {
     const handler = this.#workers.get(worker);
     if (!handler) return;
-    const run: InHand = { worker, controller: new AbortController() };
-    this.#inHand.set(id, run);
+    const controller = new AbortController();
+    this.#inHand.set(id, controller);
     let error: object | undefined;
     try {
-      await handler(job, { signal: run.controller.signal });
+      await handler(job, { signal: controller.signal });
     } catch (thrown) {
       error = failureOf(thrown);
     }
-    if (this.#inHand.get(id) !== run) return; // it was left
+    if (this.#inHand.get(id) !== controller) return; // it was left
     this.#inHand.delete(id);
     // Where the end cannot be told the job is tried again once its claim has lapsed.
     this.#session.call("end", { run: id, error }).catch(e => {
-      if (!lostLead(e)) this.#report(e);
+      if (!isLost(e)) this.#report(e);
     });
   }
 
@@ -299,7 +293,6 @@ class Loop implements Run, Listener {
   #stopped(worker: number, error: TickonceError | undefined): void {
     if (worker === 0) this.#runner = false;
     this.#workers.delete(worker);
-    this.#abort(r => r.worker === worker, error ?? new TickonceError("stopped", "the worker has stopped"));
     this.#error ??= error;
     if (!this.#stopping) void this.stop(); // none of its own accord ends without a fault
   }
@@ -307,17 +300,15 @@ class Loop implements Run, Listener {
   gone(why: TickonceError): void {
     this.#runner = false;
     this.#workers.clear();
-    this.#abort(() => true, why);
+    this.#abort(why);
     if (why.code !== "leadership_lost") this.#report(why);
     this.#wake();
   }
 
-  #abort(which: (run: InHand) => boolean, reason: TickonceError): void {
-    for (const [id, run] of this.#inHand) {
-      if (!which(run)) continue;
-      this.#inHand.delete(id);
-      run.controller.abort(reason);
-    }
+  #abort(reason: TickonceError): void {
+    const left = [...this.#inHand.values()];
+    this.#inHand.clear();
+    for (const controller of left) controller.abort(reason);
   }
 
   #report(error: unknown): void {
@@ -325,6 +316,7 @@ class Loop implements Run, Listener {
   }
 }
 
-function lostLead(error: unknown): boolean {
-  return error instanceof TickonceError && error.code === "leadership_lost";
+/** Whether another has what this engine had: no fault, and nothing to be done about. */
+function isLost(error: unknown): boolean {
+  return error instanceof TickonceError && (error.code === "leadership_lost" || error.code === "claim_lost");
 }
