@@ -12,7 +12,7 @@ each = @[ -n "$(MODULES)" ] || { echo "$@: no modules found: this has to be a gi
 # The sources of the page that a simulator's report is.
 PAGE := sim/htmlreport/web
 
-.PHONY: help setup run test check page report-page js tidy format vet staticcheck layering test-wasm suite-native suite-node suite-wazero suite-chromium digests race bench peers fuzz mutants cover fmt
+.PHONY: help setup run test check page report-page js tidy format vet staticcheck layering test-wasm suite-native suite-node suite-wazero suite-chromium race bench peers fuzz mutants cover fmt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,9 +63,7 @@ layering: ## check the rooms, their imports and their bans
 suite-native: page js # the tests in the browser use what these install and build
 	$(call each,go test -vet=off -timeout 30m -skip $(ROOMS) ./...)
 
-test-wasm: suite-node suite-wazero suite-chromium digests ## run the suite under WebAssembly, on Node, on wazero and in Chromium
-
-digests: | setup
+test-wasm: suite-node suite-wazero suite-chromium ## run the suite under WebAssembly, on Node, on wazero and in Chromium
 	@scripts/test-wasm digests
 
 # Chromium differs from Node in its timers and in what it has of a page.
