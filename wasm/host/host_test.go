@@ -343,6 +343,49 @@ func same(t *testing.T, native *memengine.Engine, e *Engine) {
 	require.Equal(t, want, found)
 }
 
+// stutter refuses every other record.
+type stutter struct {
+	memengine.MemJournal
+	calls int
+}
+
+func (j *stutter) Append(record []byte) error {
+	if j.calls++; j.calls%2 == 1 {
+		return errFull
+	}
+	return j.MemJournal.Append(record)
+}
+
+// What the journal has taken it is not given again.
+func TestD2EachRecordIsStoredOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		log := &stutter{}
+		e := open(t, Config{Journal: log})
+		_, err := e.Schedule(t.Context(), "report", "@every 5s", "mail", nil, tickonce.ScheduleOptions{})
+		require.ErrorIs(t, err, errFull)
+		var jobs []tickonce.JobID
+		l := background(t)
+		l.run("schedules", e.RunSchedules)
+		l.run("worker", worker1(e, func(_ context.Context, job *Job) error {
+			jobs = append(jobs, job.ID)
+			return nil
+		}))
+		time.Sleep(17 * time.Second)
+		require.Equal(t, map[string]error{"schedules": nil, "worker": nil}, l.end())
+		require.Equal(t, []tickonce.JobID{1, 2, 3}, jobs)
+		state, err := e.Snapshot()
+		if err != nil { // the last record was refused
+			state, err = e.Snapshot()
+		}
+		require.NoError(t, err)
+		native, _, err := memengine.Open(tickonce.Config{Seed: 7}, memengine.Durable{Log: log.Bytes()})
+		require.NoError(t, err)
+		replayed, err := native.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, replayed, state)
+	})
+}
+
 // A stop is not held up for ever by a journal that refuses: what it did not take
 // is given up, and was never told to anybody.
 func TestD2AStopOutlastsTheJournal(t *testing.T) {
