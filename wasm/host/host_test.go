@@ -391,7 +391,7 @@ func TestD2EachRecordIsStoredOnce(t *testing.T) {
 func TestD2AStopOutlastsTheJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		log := &journal{}
-		e := open(t, Config{Journal: log})
+		e := open(t, Config{Journal: log, Reopen: func() ([]byte, []byte, error) { return nil, log.Bytes(), nil }})
 		begun := false
 		l := background(t)
 		l.run("worker", worker1(e, func(context.Context, *Job) error { begun = true; return nil }))
@@ -408,8 +408,16 @@ func TestD2AStopOutlastsTheJournal(t *testing.T) {
 			require.ErrorAs(t, err, new(*DeadError), name)
 		}
 		require.False(t, begun)
+
+		log.refuse(nil)
 		_, err = e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{})
-		require.ErrorAs(t, err, new(*DeadError))
+		require.NoError(t, err)
+		info, err := e.Queue(t.Context(), "mail")
+		require.NoError(t, err)
+		require.EqualValues(t, 1, info.Enqueued, "of the two")
+		native, _, err := memengine.Open(tickonce.Config{Seed: 7}, memengine.Durable{Log: log.Bytes()})
+		require.NoError(t, err)
+		same(t, native, e)
 	})
 }
 

@@ -146,7 +146,7 @@ func (e *Engine) turn(ctx context.Context) (time.Duration, error) {
 func (e *Engine) report(ctx context.Context) error {
 	for len(e.ends) > 0 {
 		ended := e.ends[0]
-		if e.runs[ended.run.id] == ended.run {
+		if e.runs[ended.run.id] == ended.run { // else its worker or its instance is gone
 			_, err := e.tellGuest(ctx, wire.OpEnd, &wire.Request{Run: ended.run.id, Error: ended.failure})
 			if err != nil && !errors.As(err, new(*wire.Error)) { // a refusal: its worker has left it behind
 				return err
@@ -277,7 +277,7 @@ func (e *Engine) leave(err error) {
 		}
 	}
 	for _, w := range slices.Clone(e.workers) {
-		if w.began, w.stopping, w.running = false, false, 0; over || w.ctx.Err() != nil {
+		if w.began, w.stopping = false, false; over || w.ctx.Err() != nil {
 			e.remove(w, err)
 		}
 	}
@@ -299,7 +299,13 @@ func (e *Engine) stopped(record *wire.Record) {
 	for _, w := range e.workers {
 		if w.began && w.id == record.Worker {
 			if record.Err != nil && record.Err.Code == wire.CodeAbandoned {
-				err = &tickonce.AbandonedError{Queue: w.queue(), Running: w.running}
+				left := &tickonce.AbandonedError{Queue: w.queue()}
+				for _, r := range e.runs {
+					if r.worker == w && !r.over {
+						left.Running++
+					}
+				}
+				err = left
 			}
 			e.remove(w, err)
 			return

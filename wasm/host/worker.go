@@ -20,7 +20,6 @@ type worker struct {
 	id      int32 // in this instance
 	request wire.Request
 	handle  Handler
-	running int // handlers that have not returned
 }
 
 // run is one that a handler has in hand.
@@ -28,6 +27,7 @@ type run struct {
 	id     int64
 	worker *worker
 	cancel context.CancelCauseFunc
+	over   bool // its handler has returned
 }
 
 // end is that of a run whose handler has returned.
@@ -93,18 +93,15 @@ func (e *Engine) begin(record *wire.Record) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(w.ctx))
 	r := &run{id: record.Run, worker: w, cancel: cancel}
 	e.runs[r.id] = r
-	w.running++
 	job := e.jobOf(record)
 	go func() {
 		failure := &wire.Failure{Message: "the handler ended its goroutine", Panicked: true}
 		defer func() {
 			e.mu.Lock()
 			defer e.unlock()
-			if e.runs[r.id] == r {
-				w.running--
-				e.ends = append(e.ends, end{r, failure})
-				e.woken.raise()
-			}
+			r.over = true
+			e.ends = append(e.ends, end{r, failure})
+			e.woken.raise()
 			cancel(context.Canceled)
 		}()
 		failure = call(ctx, job, w.handle)
