@@ -42,7 +42,7 @@ func TestSweepDoesNotDependOnJobs(t *testing.T) {
 	for _, failFast := range []bool{false, true} {
 		sum := swept(partOf(t, flaky, seeds), seeds, sweepCommand{jobs: 1, failFast: failFast})
 		require.Positive(t, sum.Failed)
-		for _, n := range []jobs{2, 7, 100} {
+		for _, n := range []jobs{2, 100} {
 			require.Equal(t, sum, swept(partOf(t, flaky, seeds), seeds, sweepCommand{jobs: n, failFast: failFast}))
 		}
 	}
