@@ -141,8 +141,13 @@ func (e *Engine) tell(event tickonce.Event) {
 // sendable refuses names that do not pass into the guest as they are.
 func sendable(r *wire.Request) error {
 	for _, name := range [...]struct{ what, text string }{
-		{"name", r.Name}, {"queue", r.Queue}, {"outbox", r.Outbox}, {"worker", r.Worker}, {"owner", r.Owner},
-		{"key", r.Enqueue.Key}, {"worker", r.Work.Name},
+		{"name", r.Name},
+		{"queue", r.Queue},
+		{"outbox", r.Outbox},
+		{"worker", r.Worker},
+		{"owner", r.Owner},
+		{"key", r.Enqueue.Key},
+		{"worker", r.Work.Name},
 	} {
 		if !utf8.ValidString(name.text) {
 			return &tickonce.NameError{What: name.what, Name: name.text, Problem: "is not valid UTF-8", Kind: tickonce.ErrInvalidName}
