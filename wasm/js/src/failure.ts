@@ -2,6 +2,9 @@
 
 import { isMS } from "./check.js";
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
 /** An error that says what is to become of the job. */
 class Marked extends Error {
   readonly mark: object;
@@ -35,16 +38,18 @@ export function transient(error: unknown): Error {
 /** What was thrown, as a request has it: its first mark counts, along the chain of causes. */
 export function failureOf(error: unknown): object {
   const message = messageOf(error);
-  for (let e = error, depth = 0; e instanceof Error && depth < 32; e = e.cause, depth++) {
-    if (e instanceof Marked) return { message, ...e.mark };
-  }
+  try {
+    for (let e = error, depth = 0; e instanceof Error && depth < 32; e = e.cause, depth++) {
+      if (e instanceof Marked) return { message, ...e.mark };
+    }
+  } catch {} // to read it throws in turn
   return { message };
 }
 
-/** The message of whatever was thrown. */
+/** The message of whatever was thrown; half a surrogate pair, which JSON refuses, is U+FFFD. */
 export function messageOf(error: unknown): string {
   try {
-    return error instanceof Error ? error.message || error.name : String(error);
+    return decoder.decode(encoder.encode(String(error instanceof Error ? error.message || error.name : error)));
   } catch {
     return "an error without a text";
   }

@@ -98,7 +98,7 @@ export class RemoteHost implements Host {
 
   /** Ends the thread when nobody needs it. */
   #rest(): void {
-    if (this.#instances.size > 0 || this.#timers.size > 0) return;
+    if (this.#instances.size > 0 || this.#timers.size > 0 || this.#asked.size > 0) return;
     this.#thread?.terminate();
     this.#thread = undefined;
   }
@@ -114,6 +114,7 @@ export class RemoteHost implements Host {
     this.#asked.delete(r.id);
     if (r.kind === "failed") asked?.reject(new TickonceError(r.code, r.message));
     else asked?.resolve(r.kind === "ran" ? r.answers : undefined);
+    this.#rest();
   }
 
   #gone(why: unknown): void {
@@ -122,10 +123,9 @@ export class RemoteHost implements Host {
     const error = new TickonceError("internal", `the engine's thread is gone: ${messageOf(why)}`, { cause: why });
     for (const { reject } of this.#asked.values()) reject(error);
     this.#asked.clear();
-    for (const [timer, call] of this.#timers) {
-      this.#timers.delete(timer);
-      call();
-    }
+    const due = [...this.#timers.values()];
+    this.#timers.clear(); // who is called may set another
+    for (const call of due) call();
   }
 }
 

@@ -33,7 +33,7 @@ export interface SessionOptions {
 /** A call that waits for its turn. */
 interface Waiting {
   ask: (now: number) => Ask;
-  bound: boolean; // to this term, with which it ends
+  bound: object | undefined; // the instance or the term with which it ends
   resolve(reply: any): void;
   reject(error: unknown): void;
 }
@@ -73,6 +73,7 @@ export class Session {
   #unstored: OutRecord[] | undefined; // what is withheld until the state is stored
   #logSize = 0;
   #replaceAt = leastLog;
+  #using: Promise<unknown> = Promise.resolve(); // the instance and the store
 
   listener: Listener | undefined;
 
@@ -117,13 +118,13 @@ export class Session {
         if (error !== leads) throw error;
       }
     }
-    return this.#turn(now => (op === "snapshot" ? { op, now } : { op, request, now }), this.leading && own.has(op));
+    return this.#turn(now => (op === "snapshot" ? { op, now } : { op, request, now }), own.has(op) ? this.#instance : undefined);
   }
 
   /** Steps the runner and the workers, here, and answers when to step next. */
   step(most: number): Promise<{ next: number; records: OutRecord[] }> {
     this.#refuseIfClosed();
-    return this.#turn(now => ({ op: "step", most, now }), this.leading);
+    return this.#turn(now => ({ op: "step", most, now }), this.#instance);
   }
 
   /** Ends the session: what waits is refused, what is being stored is waited for. */
@@ -136,6 +137,7 @@ export class Session {
     this.#closing.abort(new TickonceError("closed", "the engine was closed"));
     this.#refuseAll(this.#closing.signal.reason);
     await this.#pumping;
+    await this.#using; // by an opening
     this.#drop();
     this.#release();
     await this.#o.store?.close?.();
@@ -149,7 +151,21 @@ export class Session {
     for (const w of this.#waiting.splice(0)) w.reject(error);
   }
 
-  #turn(ask: Waiting["ask"], bound: boolean): Promise<any> {
+  /** Refuses what waits for an instance or a term that is over. */
+  #refuseBound(error: TickonceError): void {
+    const over = ({ bound }: Waiting) => bound !== undefined && bound !== this.#instance && bound !== this.#term;
+    for (const w of this.#waiting.filter(over)) w.reject(error);
+    this.#waiting = this.#waiting.filter(w => !over(w));
+  }
+
+  /** Does something with the instance and the store, once what was begun with them before is over. */
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#using.then(work);
+    this.#using = done.catch(() => {});
+    return done;
+  }
+
+  #turn(ask: Waiting["ask"], bound: object | undefined): Promise<any> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ask, bound, resolve, reject });
       this.#pumping ??= this.#pump();
@@ -162,13 +178,14 @@ export class Session {
     while (this.#waiting.length > 0) {
       try {
         await this.lead();
-        this.#refuseIfClosed();
-        await this.#settle();
+        await this.#inOrder(async () => {
+          this.#refuseIfClosed();
+          await this.#settle();
+          await this.#takeTurn();
+        });
       } catch (error) {
         this.#refuseAll(error);
-        continue;
       }
-      await this.#takeTurn();
     }
     this.#pumping = undefined; // at once: who was just answered may call
   }
@@ -227,6 +244,7 @@ export class Session {
     const store = this.#o.store;
     const journal = records.flatMap(r => (r.kind === "journal" ? [r.data] : []));
     if (!store || journal.length === 0) return undefined;
+    if (this.#instance !== instance) return undefined; // it was given up meanwhile, and another may have the state
     const bytes = concat(journal);
     try {
       await store.append(bytes);
@@ -258,8 +276,10 @@ export class Session {
   }
 
   async #replace(instance: Instance): Promise<void> {
+    const term = this.#term;
     const [answer] = await instance.run([{ op: "snapshot", now: Date.now() }]);
     if (answer!.error) throw errorOf(answer!);
+    if (this.#term !== term) throw another();
     const snapshot = answer!.reply as Uint8Array;
     try {
       await this.#o.store!.replace(snapshot);
@@ -277,19 +297,29 @@ export class Session {
     this.listener?.records(records);
   }
 
-  /** Waits for the lead, loads the state, and opens an instance with it. */
+  /** Waits for the lead, and begins to. */
   async #open(): Promise<void> {
-    const { host, config, store, leadership } = this.#o;
     this.#refuseIfClosed();
     const signal = this.#closing.signal;
-    const term = (this.#term ??= (await leadership?.acquire(signal)) ?? alone);
+    const term = (this.#term ??= (await this.#o.leadership?.acquire(signal)) ?? alone);
     if (signal.aborted) {
       this.#release();
       throw signal.reason;
     }
     if (term !== alone) void term.lost.then(() => this.#lost(term));
+    return this.#inOrder(() => this.#load(term));
+  }
+
+  /** Opens an instance with the state that is stored, and leads. */
+  async #load(term: Term): Promise<void> {
+    const { host, config, store } = this.#o;
+    const refuseIfOver = () => {
+      this.#refuseIfClosed();
+      if (this.#term !== term) throw another();
+    };
     let instance: Instance | undefined;
     try {
+      refuseIfOver();
       const stored: Stored = store ? await load(store) : {};
       const snapshot = stored.snapshot ?? (stored.log?.length ? undefined : this.#o.snapshot);
       instance = await host.open(Date.now(), config, snapshot, stored.log).catch(cause => {
@@ -302,10 +332,10 @@ export class Session {
       if (store) {
         const [found] = await instance.run([{ op: "recovery", request: {}, now: Date.now() }]);
         const torn = (found!.reply as { recovery?: { torn?: string } } | undefined)?.recovery?.torn;
+        refuseIfOver();
         if (torn || snapshot !== stored.snapshot) await this.#replace(instance); // nothing may be appended behind a torn record
       }
-      if (this.#term !== term) throw new TickonceError("leadership_lost", "another engine leads now");
-      this.#refuseIfClosed();
+      refuseIfOver();
       this.#instance = instance;
     } catch (error) {
       instance?.close();
@@ -313,15 +343,15 @@ export class Session {
       throw error;
     }
     safely(() => this.#o.onLeading?.(true));
-    term.serve?.(call => this.#serve(call));
+    term.serve?.(call => this.#serve(call, term));
   }
 
   /** Answers a call of an engine that follows. */
-  #serve({ op, request }: Call): Promise<unknown> {
+  #serve({ op, request }: Call, term: Term): Promise<unknown> {
     if (!(Object.hasOwn(ops, op) || op === "snapshot") || own.has(op)) {
       return Promise.reject(new TickonceError("invalid_request", `there is no call ${op} of one that follows`));
     }
-    return this.#turn(now => (op === "snapshot" ? { op, now } : { op: op as Op, request, now }), true);
+    return this.#turn(now => (op === "snapshot" ? { op, now } : { op: op as Op, request, now }), term);
   }
 
   #lost(term: Term): void {
@@ -329,9 +359,8 @@ export class Session {
     this.#term = undefined;
     const led = this.leading;
     this.#drop();
-    const why = new TickonceError("leadership_lost", "another engine leads now");
-    for (const w of this.#waiting) if (w.bound) w.reject(why);
-    this.#waiting = this.#waiting.filter(w => !w.bound);
+    const why = another();
+    this.#refuseBound(why);
     if (led) this.#gone(why);
     this.lead().catch(() => {});
   }
@@ -340,12 +369,15 @@ export class Session {
   #taken(why: StoreError): void {
     this.#drop();
     this.#release();
-    this.#gone(new TickonceError("leadership_lost", why.message, { cause: why }));
+    const lost = new TickonceError("leadership_lost", why.message, { cause: why });
+    this.#refuseBound(lost);
+    this.#gone(lost);
   }
 
   /** The instance is of no more use. Its state is loaded anew, if there is a store. */
   #fault(error: TickonceError): void {
     this.#drop();
+    this.#refuseBound(error);
     this.#gone(error);
     if (this.#o.store) {
       this.lead().catch(() => {});
@@ -397,6 +429,10 @@ function storeError(cause: unknown, what: string): StoreError {
 /** A job that was claimed by a call, whose reply has it. */
 function isClaimed(r: OutRecord): boolean {
   return r.kind === "begun" && r.run === 0;
+}
+
+function another(): TickonceError {
+  return new TickonceError("leadership_lost", "another engine leads now");
 }
 
 function errorOf({ error }: Answer): TickonceError {

@@ -111,6 +111,7 @@ class Loop implements Run, Listener {
 
   #workers = new Map<number, Handler>();
   #runner = false;
+  #gone: TickonceError | undefined; // why what was begun last is gone
   #inHand = new Map<number, AbortController>(); // by their runs
   #timer: unknown;
   #next = -Infinity; // when to step
@@ -223,10 +224,12 @@ class Loop implements Run, Listener {
     const session = this.#session;
     await Promise.race([session.lead(), this.#halted]);
     if (this.#stopping) return;
+    this.#gone = undefined;
     const [runner, ...workers] = await Promise.allSettled([
       session.call("start"),
       ...this.#plan.map(({ request }) => session.call("work", request)),
     ]);
+    if (this.#gone) throw this.#gone;
     this.#runner = runner.status === "fulfilled";
     workers.forEach((w, i) => {
       if (w.status === "fulfilled") this.#workers.set(w.value.worker, this.#plan[i]!.handler);
@@ -298,6 +301,7 @@ class Loop implements Run, Listener {
   }
 
   gone(why: TickonceError): void {
+    this.#gone = why;
     this.#runner = false;
     this.#workers.clear();
     this.#abort(why);

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Engine } from "../src/engine.js";
 import { StoreError, TickonceError } from "../src/errors.js";
+import { LocalHost } from "../src/host.js";
+import type { Host } from "../src/host.js";
 import { start } from "../src/start.js";
 import { memoryStore } from "../src/stores/memory.js";
 import type { Call } from "../src/leadership.js";
+import { module } from "./guest.js";
 import { Chair, Faulty, Gate, open, trapNext } from "./rig.js";
 
 const refused = (code: string, message = /./) => (error: unknown) => {
@@ -380,6 +384,89 @@ test("who finds the state taken over does not lead any more", async () => {
   await new Promise(setImmediate);
   chair.give();
   assert.equal((await later).pending, 0);
+});
+
+test("what was asked by one that follows is not done later, either, when the state is taken over", async () => {
+  const chair = new Chair(), store = new Faulty(), gate = new Gate(), served = new Gate<(call: Call) => Promise<unknown>>();
+  await using eng = open({ store, leadership: {
+    acquire: async signal => ({ ...(await chair.acquire(signal)), serve: served.resolve }),
+  } });
+  chair.give();
+  const answer = await served.promise;
+  store.gate = gate.promise;
+  store.faults.append = [new StoreError("taken", "another has it")];
+  const first = assert.rejects(eng.enqueue("q"), refused("taken"));
+  await new Promise(setImmediate);
+  const asked = assert.rejects(answer({ op: "enqueue", request: { queue: "q" } }), refused("leadership_lost"));
+  gate.resolve();
+  await Promise.all([first, asked]);
+  const later = eng.queue("q");
+  await new Promise(setImmediate);
+  chair.give();
+  assert.equal((await later).pending, 0);
+});
+
+test("what an instance has done that was given up meanwhile is not stored, and the next load waits for its end", async () => {
+  const chair = new Chair(), store = new Faulty(), host = new LocalHost(module);
+  let gate = new Gate();
+  gate.resolve();
+  let running = false;
+  const slow: Host = {
+    open: async (...args) => {
+      assert.equal(running, false);
+      const instance = await host.open(...args);
+      return {
+        close: () => instance.close(),
+        run: async asks => {
+          const answers = await instance.run(asks);
+          running = true;
+          await gate.promise;
+          running = false;
+          return answers;
+        },
+      };
+    },
+    setTimer: (call, ms) => host.setTimer(call, ms),
+    clearTimer: timer => host.clearTimer(timer),
+  };
+  await using eng = new Engine(slow, { store, leadership: chair });
+  chair.give();
+  await eng.lead();
+  gate = new Gate();
+  const asked = assert.rejects(eng.enqueue("q"), refused("leadership_lost"));
+  await new Promise(setImmediate);
+  assert.equal(running, true);
+  chair.take();
+  await new Promise(setImmediate);
+  chair.give();
+  await new Promise(setImmediate);
+  assert.deepEqual(store.calls, ["load"]);
+  gate.resolve();
+  await asked;
+  assert.equal((await eng.queue("q")).pending, 0);
+  assert.deepEqual(store.calls, ["load", "load"]);
+});
+
+test("who is closed as it loads gives the store back once it has loaded", async () => {
+  const calls: string[] = [], gate = new Gate();
+  const { load, append, replace } = memoryStore();
+  const eng = open({ store: {
+    append, replace,
+    load: async () => {
+      calls.push("load");
+      await gate.promise;
+      calls.push("loaded");
+      return load();
+    },
+    close: async () => void calls.push("close"),
+  } });
+  await new Promise(setImmediate);
+  const closed = eng.close();
+  await new Promise(setImmediate);
+  gate.resolve();
+  await closed;
+  assert.deepEqual(calls, ["load", "loaded", "close"]);
+  await assert.rejects(eng.lead(), refused("closed"));
 });
 
 test("a closed engine refuses everything, and has given up all it had", async () => {

@@ -82,3 +82,25 @@ test("timers that wait in a thread that is gone are due at once", async () => {
   await due;
   assert.equal(threads.live, 0);
 });
+
+test("a timer that is set when another is due for a thread that is gone is not due itself", () => {
+  const threads = new Threads();
+  let due = 0, timer: unknown;
+  const again = () => {
+    if (due++ < 10) timer = threads.host.setTimer(again, 1e9);
+  };
+  again();
+  threads.kill(new Error("killed"));
+  assert.equal(due, 2);
+  threads.host.clearTimer(timer);
+  assert.equal(threads.live, 0);
+});
+
+test("who is closed in a call is answered, and then its thread ends", async () => {
+  const threads = new Threads();
+  const instance = await threads.host.open(0, { seed: "7" });
+  const ran = instance.run([{ op: "lookup", request: { name: "s" }, now: 0 }]);
+  instance.close();
+  assert.deepEqual((await ran).map(answer => answer.error), [undefined]);
+  assert.equal(threads.live, 0);
+});

@@ -381,6 +381,64 @@ scenario("after a trap the work goes on with the state of the store", async (t, 
   assert.ok(errors.some(e => e instanceof TickonceError && e.code === "internal"), String(errors));
 });
 
+// Calls: 1 begins the runner, 2 and 3 the workers, 4 comes in the same turn.
+for (const nth of [1, 2, 3, 4]) {
+  scenario(`after a trap in call ${nth} of the beginning all is begun once, in the next instance`, async (t, open) => {
+    const errors: unknown[] = [], gate = new Gate();
+    let inHand = 0, most = 0;
+    const eng = open({ store: memoryStore() });
+    await eng.lead();
+    await eng.schedule("s", "@every 1s", "a");
+    const { session } = eng, { call } = session;
+    let first = true;
+    t.mock.method(session, "call", function (this: typeof session, ...args: Parameters<typeof call>) {
+      const answer = call.apply(this, args);
+      if (first && args[0] === "work" && (args[1] as { queue: string }).queue === "b") {
+        first = false;
+        call.call(this, "lookup", { name: "s" }).catch(() => {});
+      }
+      return answer;
+    });
+    const handler = async () => {
+      most = Math.max(most, ++inHand);
+      await gate.promise;
+      inHand--;
+    };
+    trapNext("tk_call", nth);
+    const run = start(eng, { a: handler, b: handler }, { onError: e => errors.push(e) });
+    await pass(t, eng, 3000);
+    for (let i = 0; i < 3; i++) await eng.enqueue("b");
+    await pass(t, eng, 3000);
+    assert.ok(errors.length > 0 && errors.every(e => e instanceof TickonceError && e.code === "internal"), String(errors));
+    assert.equal(most, 2, "one of each queue");
+    gate.resolve();
+    await pass(t, eng, 2000);
+    assert.equal((await eng.queue("a")).pending, 0);
+    await moving(t, run.stop());
+  });
+}
+
+scenario("whatever a handler throws fails its job, and nothing else", async (t, open) => {
+  const errors: unknown[] = [];
+  const eng = open();
+  const revoked = Proxy.revocable(new Error("x"), {});
+  revoked.revoke();
+  const thrown = [
+    Object.assign(new Error("x"), { message: 5n }),
+    Object.assign(new Error("x"), { message: { text: 1 } }),
+    Object.defineProperty(new Error("cause"), "cause", { get() { throw new Error("of a getter"); } }),
+    revoked.proxy,
+    Symbol("s"), Object.create(null), undefined, "\ud800",
+  ];
+  start(eng, { q: job => { throw thrown[job.json<number>()]; } }, { onError: e => errors.push(e) });
+  for (const i of thrown.keys()) await eng.enqueue("q", i, { maxAttempts: 1 });
+  await pass(t, eng, 2000);
+  assert.deepEqual(errors, []);
+  const said = [];
+  for await (const job of eng.dead("q")) said.push(job.lastError);
+  assert.deepEqual(said, ["5", "[object Object]", "cause", "an error without a text", "Symbol(s)", "an error without a text", "undefined", "\ufffd"]);
+});
+
 scenario("closing an engine stops what was started", async (t, open) => {
   const eng = open();
   const run = start(eng, {});
