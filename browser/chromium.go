@@ -38,7 +38,7 @@ func Start(ctx context.Context) (chromium context.Context, stop func(), err erro
 	}
 	if err := chromedp.Do(chromium); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("Chromium does not start: %w", err)
+		return nil, nil, fmt.Errorf("starting Chromium: %w", err)
 	}
 	return chromium, stop, nil
 }
