@@ -65,6 +65,9 @@ func argument(name string, at, n uint32) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
+	if n > wire.MaxBlock {
+		return nil, &wire.RequestError{Where: name, Problem: "is longer than 2^30 bytes"}
+	}
 	block := blocks[at]
 	if uint64(n) > uint64(len(block)) {
 		return nil, &wire.RequestError{Where: name, Problem: "lies in no block that tk_alloc gave"}
@@ -124,6 +127,7 @@ func call(handle int32, now float64, op int32, request, requestLen uint32) (plac
 	}
 	text, err := argument("the request", request, requestLen)
 	if err != nil {
+		server.Drop()
 		fail(err)
 		return 0
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/wasm/conversation"
 	"github.com/tickonce/tickonce/wasm/wire"
 )
@@ -93,6 +95,23 @@ func (h *hostile) put(b []byte) uint64 {
 	require.NotZero(h, at)
 	require.True(h, h.module.Memory().Write(uint32(at), b))
 	return at
+}
+
+// What a call put out is not put out again by one that is refused as it comes in.
+func TestD2ARequestTooLongPutsOutNothing(t *testing.T) {
+	var journal memengine.MemJournal
+	e := open(t, Config{Journal: &journal})
+	_, err := e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{})
+	require.NoError(t, err)
+	stored := journal.Bytes()
+	e.mu.Lock()
+	defer e.unlock()
+	_, err = e.do(t.Context(), func(i *instance) error {
+		_, err := i.call(t.Context(), e.now(), wire.OpEnqueue, make([]byte, wire.MaxBlock+1))
+		return err
+	})
+	require.EqualError(t, err, "invalid request: the request is longer than 2^30 bytes")
+	require.Equal(t, stored, journal.Bytes())
 }
 
 func TestHostileArguments(t *testing.T) {

@@ -143,15 +143,13 @@ func (i *instance) refusal(ctx context.Context) error {
 	return refused
 }
 
-// argument writes an argument into the block.
+// argument writes an argument into the block; one that is too long for any is at
+// 0, where the guest refuses it.
 func (i *instance) argument(ctx context.Context, b []byte) (uint64, error) {
-	if len(b) == 0 {
+	if len(b) == 0 || len(b) > wire.MaxBlock {
 		return 0, nil
 	}
 	if len(b) > int(i.room) || i.room > keptRoom {
-		if len(b) > wire.MaxBlock {
-			return 0, &wire.Error{Code: wire.CodeRequest, Message: fmt.Sprintf("the argument is %d bytes long, want at most %d", len(b), wire.MaxBlock)}
-		}
 		if i.room > 0 {
 			if _, err := i.do(ctx, i.exported.free, uint64(i.block)); err != nil {
 				return 0, err
@@ -170,6 +168,9 @@ func (i *instance) argument(ctx context.Context, b []byte) (uint64, error) {
 	return uint64(i.block), nil
 }
 
+// sizeOf is the length of an argument as the guest is told it.
+func sizeOf(b []byte) uint64 { return min(uint64(len(b)), math.MaxUint32) }
+
 // open opens the handle.
 func (i *instance) open(ctx context.Context, now float64, config, snapshot, log []byte) error {
 	arguments := []uint64{math.Float64bits(now)}
@@ -178,7 +179,7 @@ func (i *instance) open(ctx context.Context, now float64, config, snapshot, log 
 		if err != nil {
 			return err
 		}
-		arguments = append(arguments, at, uint64(len(b)))
+		arguments = append(arguments, at, sizeOf(b))
 		i.block, i.room = 0, 0 // the next one has a block of its own
 	}
 	handle, err := i.do(ctx, i.exported.open, arguments...)
@@ -203,7 +204,7 @@ func (i *instance) call(ctx context.Context, now float64, op wire.Op, request []
 	if err != nil {
 		return nil, err
 	}
-	place, err := i.do(ctx, i.exported.call, i.handle, math.Float64bits(now), uint64(uint32(op)), at, uint64(len(request)))
+	place, err := i.do(ctx, i.exported.call, i.handle, math.Float64bits(now), uint64(uint32(op)), at, sizeOf(request))
 	if err != nil {
 		return nil, err
 	}

@@ -120,9 +120,7 @@ func zones(known []Zone) (func(string) (*time.Location, error), error) {
 // set sets the clock for a call: milliseconds since the epoch, of which a
 // fraction is rounded down. What the call before put out goes.
 func (s *Server) set(now float64) error {
-	if s.out = s.out[:0]; cap(s.out) > keptOut {
-		s.out = nil
-	}
+	s.Drop()
 	ms := math.Floor(now)
 	if !(math.Abs(ms) <= float64(store.MaxInstant)) { // NaN, too
 		return &RequestError{"now", "is out of range, want milliseconds since the epoch within ±(2^53 - 1)"}
@@ -166,6 +164,13 @@ func (s *Server) Snapshot() (snapshot []byte, err error) {
 
 // Out is what the last Call or Step put out, good until the next.
 func (s *Server) Out() []byte { return s.out }
+
+// Drop drops that, as a call does that is refused before it gets here.
+func (s *Server) Drop() {
+	if s.out = s.out[:0]; cap(s.out) > keptOut {
+		s.out = nil
+	}
+}
 
 // guarded runs one call. After a panic the handle is of no more use: rows or
 // locks may be half changed.

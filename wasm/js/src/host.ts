@@ -60,6 +60,8 @@ export class LocalHost implements Host {
   }
 }
 
+const nothing = new Uint8Array();
+
 class LocalInstance implements Instance {
   readonly #handle: Handle;
 
@@ -81,7 +83,7 @@ class LocalInstance implements Instance {
     try {
       switch (ask.op) {
         case "snapshot":
-          return { reply: this.#handle.snapshot(), out: new Uint8Array() };
+          return { reply: this.#handle.snapshot(), out: nothing };
         case "step":
           return { reply: this.#handle.step(ask.now, ask.most), out: this.#handle.out() };
         default:
@@ -89,7 +91,8 @@ class LocalInstance implements Instance {
       }
     } catch (e) {
       if (!(e instanceof TickonceError)) throw e;
-      return { error: { code: e.code, message: e.message }, out: e.code === "internal" ? new Uint8Array() : this.#handle.out() };
+      // A snapshot puts out nothing: what is there is of the call before.
+      return { error: { code: e.code, message: e.message }, out: e.code === "internal" || ask.op === "snapshot" ? nothing : this.#handle.out() };
     }
   }
 

@@ -30,7 +30,7 @@ export interface Thread {
 /** Begins a thread; told is what it says, and why it is gone if it goes by itself. */
 export type Spawn = (told: (response: Response) => void, gone: (why: unknown) => void) => Thread;
 
-/** The host that is another thread. The thread is there while there are engines or timers. */
+/** The host that is another thread. The thread is there while there are engines; timers that are set without one are this thread's. */
 export class RemoteHost implements Host {
   readonly #module: WebAssembly.Module;
   readonly #spawn: Spawn;
@@ -68,6 +68,7 @@ export class RemoteHost implements Host {
   }
 
   setTimer(call: () => void, ms: number): unknown {
+    if (this.#instances.size === 0) return { own: setTimeout(call, ms) };
     const timer = ++this.#last;
     this.#timers.set(timer, call);
     this.#running().post({ kind: "timer", timer, ms });
@@ -75,6 +76,7 @@ export class RemoteHost implements Host {
   }
 
   clearTimer(timer: unknown): void {
+    if (typeof timer === "object") return clearTimeout((timer as { own: ReturnType<typeof setTimeout> }).own);
     if (!this.#timers.delete(timer as number)) return;
     this.#thread?.post({ kind: "clear", timer: timer as number });
     this.#rest();

@@ -90,6 +90,15 @@ test("errors are read as they are told", () => {
   }
 });
 
+test("an argument that is too long is refused, and what was put out before is not put out again", async () => {
+  const handle = (await Guest.of(module)).open(0, { seed: "7", journal: true });
+  handle.call(0, "enqueue", { queue: "q" });
+  assert.equal(parseRecords(handle.out()).length, 1);
+  assert.throws(() => handle.callRaw(0, ops.enqueue, new Uint8Array(2 ** 30 + 1)), (e: unknown) =>
+    e instanceof TickonceError && e.code === "invalid_request" && /longer than 2\^30 bytes/.test(e.message));
+  assert.equal(handle.out().length, 0);
+});
+
 function vectors<T>(file: string): T[] {
   return JSON.parse(readFileSync("../testdata/" + file, "utf8"));
 }
