@@ -1,4 +1,5 @@
 import { isFlag, isListOf, isOptions, isText, isWhole } from "./check.js";
+import { TickonceError } from "./errors.js";
 import { messageOf } from "./failure.js";
 import { txResultOf } from "./replies.js";
 import { claimOf, enqueueRequest, outboxRequest, scheduleRequest } from "./requests.js";
@@ -14,6 +15,7 @@ import type { Claim, EnqueueOptions, OutboxOptions, Payload, ScheduleOptions, Tx
 export class Tx {
   readonly #session: Session;
   readonly #ops: object[] = [];
+  #committed = false;
 
   /** @internal */
   constructor(session: Session) {
@@ -91,8 +93,10 @@ export class Tx {
     return this.#put("purge", { queue, jobs });
   }
 
-  /** Does it, and answers what each op did. Rejects with a TickonceError that names the op at fault; nothing is done then. */
-  commit(): Promise<TxResult[]> {
+  /** Does it, and answers what each op did. Rejects with a TickonceError that names the op at fault; nothing is done then. Once only: then with "tx_done". */
+  async commit(): Promise<TxResult[]> {
+    if (this.#committed) throw new TickonceError("tx_done", "the transaction was committed before: begin another");
+    this.#committed = true;
     return this.#send(false);
   }
 

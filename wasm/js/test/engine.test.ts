@@ -120,6 +120,15 @@ test("a transaction is done whole or not at all", async () => {
   await assert.rejects(eng.tx().ack(job!).commit(), refused("claim_lost"));
 });
 
+test("a transaction is committed once", async () => {
+  await using eng = open();
+  const tx = eng.tx().enqueue("q");
+  await tx.plan();
+  await tx.commit();
+  await assert.rejects(tx.commit(), refused("tx_done"));
+  assert.equal((await eng.queue("q")).enqueued, 1);
+});
+
 test("a lock is one owner's at a time", async () => {
   await using eng = open();
   const lock = await eng.lock("l", { owner: "a", forMS: 60_000 });
