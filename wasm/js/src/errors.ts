@@ -9,12 +9,15 @@
  * | `not_found` | there is no such schedule or job |
  * | `paused` `overlap` | a trigger is refused |
  * | `claim_lost` `conflict` | lost to another: read anew |
+ * | `snapshot` | the snapshot cannot be read |
+ * | `tx_done` | the transaction was committed before |
  * | `leadership_lost` `leader_gone` | this engine does not lead any more, or the one that leads went before it had answered: the outcome is unknown |
  * | `closed` | the engine was closed |
  * | `internal` | a fault of the engine itself |
  * | `abandoned` | a stop left jobs in hand |
  * | `timeout` `stopped` | why the signal of a handler was aborted |
  * | `load` | the module cannot be loaded; the message says what to do |
+ * | `error` | any other |
  * | `full` `unavailable` `damaged` `newer` `taken` | of a {@link StoreError} |
  */
 export type ErrorCode =

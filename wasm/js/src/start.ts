@@ -51,8 +51,10 @@ const isWork = isOptions<Work>({ handler: isFunction, concurrency: isWhole, time
 const isHandlers = (name: string, value: unknown) => {
   if (typeof value !== "object" || value === null) refuse(name, value, "handlers by the names of their queues");
   for (const [queue, work] of Object.entries(value)) {
-    if (typeof work !== "function") isWork(`${name}.${queue}`, work);
-    if (typeof work === "object" && !work.handler) throw new TypeError(`${name}.${queue} has no handler`);
+    if (typeof work === "function") continue;
+    if (typeof work !== "object" || work === null) refuse(`${name}.${queue}`, work, "a function, or an object with a handler");
+    isWork(`${name}.${queue}`, work);
+    if (!work.handler) throw new TypeError(`${name}.${queue} has no handler`);
   }
 };
 

@@ -83,7 +83,7 @@ test("start refuses what is no handler, options that are not known, and a second
   await using eng = open();
   const loose = start as unknown as (...args: unknown[]) => unknown;
   assert.throws(() => loose(eng, () => {}), /^TypeError: handlers is a function, want handlers by the names of their queues$/);
-  assert.throws(() => loose(eng, { q: 5 }), /^TypeError: handlers.q is 5, want an object$/);
+  assert.throws(() => loose(eng, { q: 5 }), /^TypeError: handlers.q is 5, want a function, or an object with a handler$/);
   assert.throws(() => loose(eng, { q: { concurrency: 2 } }), /^TypeError: handlers.q has no handler$/);
   assert.throws(() => loose(eng, { q: { handler: () => {}, retries: 2 } }), /^TypeError: handlers.q has no "retries"/);
   assert.throws(() => loose(eng, {}, { signal: {} }), /^TypeError: options.signal is no AbortSignal$/);

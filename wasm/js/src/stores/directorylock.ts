@@ -46,7 +46,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
 }
 
 function taken(directory: string): StoreError {
-  return new StoreError("taken", `another process has the directory ${directory}`);
+  return new StoreError("taken", `the directory ${directory} is in use by another engine`);
 }
 
 /** A path of a socket, which has room for about a hundred bytes. */
