@@ -21,7 +21,7 @@
 // Options, rows and errors are those of package tickonce; [Job], [Handler], [Tx],
 // [Outbox], [Lock] and [Totals] are their likes here, since the ones there hold
 // the engine itself. Steps are not offered, nor Outbox.RunOnce. One call at a time
-// is in the guest, and costs some times a native one; see [Tx] for transactions.
+// is in the guest, and costs several times a native one; see [Tx] for transactions.
 //
 // # Keeping the state
 //
