@@ -16,7 +16,8 @@
 //	await tickonce.listen((event) => { … }, signal)
 //
 // A call has a name and a request of the ABI, and comes to its reply; that of
-// claim has the jobs as records, an array. A worker is one of
+// claim has the jobs as records, an array. Payloads are base64 in all of them, for
+// atob and btoa. A worker is one of
 // [tickonce.Engine.RunWorker], or of [tickonce.Outbox.Run]; its handler gets the
 // record of a job that was begun and a signal that is aborted when the context
 // of the run ends. What it throws, or rejects with, is a failure, with the marks
