@@ -130,6 +130,27 @@ func TestHandlersOfThePageSettleTheirJobs(t *testing.T) {
 		return { dead: dead.map((job) => job.lastError).sort(), done: queue.done, retried: queue.retried, later };`))
 }
 
+// A delay that no clock can wait is a long one, and what is no number is none:
+// the job is tried again by its retry curve, and the error is the handler's.
+func TestDelaysOfThePageMayBeAnything(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	require.JSONEq(t, `[["later", true], ["dead", "busy"], ["dead", "busy"], ["dead", "busy"]]`, p.run(`
+		const said = [];
+		for (const [i, forMS] of [1e300, NaN, 'soon', undefined].entries()) {
+			const stop = new AbortController();
+			const queue = 'q' + i, options = { maxAttempts: i === 0 ? 2 : 1 };
+			await tickonce.call('enqueue', { queue, options });
+			await tickonce.work({ queue }, () => {
+				stop.abort();
+				throw Object.assign(new Error('busy'), { retryAfter: { forMS } });
+			}, stop.signal);
+			const { dead } = await tickonce.call('dead', { queue });
+			if (dead) said.push(['dead', dead[0].lastError]);
+			else said.push(['later', (await tickonce.call('queue', { queue })).queue.nextClaimAt - Date.now() > 1e12]);
+		}
+		return said;`))
+}
+
 // The signal of a run is aborted when its worker stops for good, with a reason
 // that has a code; the handler may settle then.
 func TestRunsAreAbortedWhenTheWorkerStops(t *testing.T) {

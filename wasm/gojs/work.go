@@ -5,6 +5,7 @@ package gojs
 import (
 	"context"
 	"errors"
+	"math"
 	"syscall/js"
 	"time"
 
@@ -63,7 +64,10 @@ func handled(ctx context.Context, handler js.Value, job *tickonce.Job) error {
 	return failure.Err()
 }
 
-// failureOf reads what a handler has thrown.
+// mostMS is the longest duration.
+const mostMS = float64(math.MaxInt64 / int64(time.Millisecond))
+
+// failureOf reads what a handler has thrown; a delay that is no number is none.
 func failureOf(v js.Value) *wire.Failure {
 	if v.Type() != js.TypeObject {
 		return &wire.Failure{Message: js.Global().Get("String").Invoke(v).String()}
@@ -74,7 +78,9 @@ func failureOf(v js.Value) *wire.Failure {
 		Transient: v.Get("transient").Truthy(),
 	}
 	if after := v.Get("retryAfter"); after.Type() == js.TypeObject {
-		f.RetryAfter = &wire.RetryAfter{For: time.Duration(after.Get("forMS").Int()) * time.Millisecond}
+		if ms := after.Get("forMS"); ms.Type() == js.TypeNumber && !ms.IsNaN() {
+			f.RetryAfter = &wire.RetryAfter{For: time.Duration(min(max(ms.Float(), 0), mostMS)) * time.Millisecond}
+		}
 	}
 	return f
 }

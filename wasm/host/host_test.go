@@ -558,7 +558,8 @@ func TestCallTimeout(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		e := open(t, Config{})
+		var observed sync.Map
+		e := open(t, Config{Config: tickonce.Config{Observer: func(e tickonce.Event) { observed.Store(e.Kind, true) }}})
 		_, err := e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{})
 		require.NoError(t, err)
 		cause := make(chan error, 1)
@@ -580,6 +581,9 @@ func TestClose(t *testing.T) {
 		require.Equal(t, ErrClosed, <-cause)
 		l.wait.Wait()
 		require.Equal(t, map[string]error{"schedules": ErrClosed, "worker": ErrClosed, "details": nil}, l.ends)
+		require.Equal(t, ErrClosed, e.RunSchedules(t.Context()))
+		_, retried := observed.Load(tickonce.EventRetrying)
+		require.False(t, retried, "nothing is tried again")
 	})
 }
 

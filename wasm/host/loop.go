@@ -222,11 +222,6 @@ func (e *Engine) failed(err error, failures int) time.Duration {
 	if lost, ok := err.(unstored); ok {
 		err = fmt.Errorf("append to the journal: %w", lost.error)
 	}
-	if e.config.Observer != nil {
-		e.events = append(e.events, tickonce.Event{
-			Kind: tickonce.EventRetrying, At: now, Owner: e.config.Owner, Count: int64(failures), Wait: pause, Err: err,
-		})
-	}
 	for _, l := range e.loops() {
 		if l.ctx.Err() == nil {
 			continue
@@ -243,6 +238,11 @@ func (e *Engine) failed(err error, failures int) time.Duration {
 	}
 	if e.guest == nil {
 		e.leave(err)
+	}
+	if e.config.Observer != nil && len(e.loops()) > 0 {
+		e.events = append(e.events, tickonce.Event{
+			Kind: tickonce.EventRetrying, At: now, Owner: e.config.Owner, Count: int64(failures), Wait: pause, Err: err,
+		})
 	}
 	return pause
 }

@@ -106,6 +106,6 @@ export class Tx {
   }
 
   async #send(plan: boolean): Promise<TxResult[]> {
-    return ((await this.#session.call("tx", { ops: this.#ops, plan })).results ?? []).map(txResultOf);
+    return ((await this.#session.call("tx", { ops: [...this.#ops], plan })).results ?? []).map(txResultOf);
   }
 }

@@ -118,6 +118,10 @@ test("a transaction is done whole or not at all", async () => {
   assert.equal(scheduled!.schedule!.name, "s");
   assert.equal((await eng.outbox("out").info()).pending, 1);
   await assert.rejects(eng.tx().ack(job!).commit(), refused("claim_lost"));
+  const tx = eng.tx().enqueue("late");
+  const committed = tx.commit();
+  tx.enqueue("late");
+  assert.equal((await committed).length, 1, "what was put into it by then");
 });
 
 test("a transaction is committed once", async () => {
