@@ -9,7 +9,7 @@ import { Lock } from "./lock.js";
 import { Outbox } from "./outbox.js";
 import type { Begun } from "./records.js";
 import { deadOf, detailOf, queueOf, runOf, scheduleOf, skipOf, totalsOf, whyOf } from "./replies.js";
-import { claimOf, enqueueRequest, scheduleRequest } from "./requests.js";
+import { claimOf, enqueueRequest, plain, scheduleRequest } from "./requests.js";
 import { Session } from "./session.js";
 import type { Store } from "./store.js";
 import { Tx } from "./tx.js";
@@ -104,6 +104,7 @@ export class Engine implements AsyncDisposable, Disposable {
       host, store, leadership, snapshot, onEvent, onLeading,
       config: {
         ...config,
+        limits: plain(config.limits),
         seed: String(seed ?? randomSeed()),
         zones: zones && Object.entries(zones).map(([name, data]) => ({ name, data: encodeBase64(data) })),
         journal: store !== undefined,

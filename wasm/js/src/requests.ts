@@ -1,4 +1,5 @@
-// What a caller hands over, judged and as the requests have it.
+// What a caller hands over, judged and as the requests have it: plain objects,
+// which can be cloned and posted.
 
 import { instantOf, isAny, isFlag, isInstant, isMS, isOneOf, isOptions, isText, isWhole } from "./check.js";
 import type { ActiveHours, CatchUp, Claim, EnqueueOptions, OutboxOptions, Payload, ScheduleOptions } from "./types.js";
@@ -32,16 +33,24 @@ const isScheduleOptions = isOptions<ScheduleOptions>({
   resetCursor: isFlag,
 });
 
+/** A copy of an object of options, which may be a proxy. */
+export function plain<T extends object>(options: T | undefined): T | undefined {
+  return options && { ...options };
+}
+
 export function scheduleRequest(name: string, spec: string, queue: string, options: ScheduleOptions): object {
   isText("name", name);
   isText("spec", spec);
   isText("queue", queue);
   isScheduleOptions("options", options);
-  const { payload, anchor, catchUp, ...others } = options;
+  const { payload, anchor, catchUp, activeHours, ...others } = options;
   return {
     name, spec, queue,
     payload: encodePayload(payload),
-    options: { ...others, anchor: instantOf(anchor), catchUp: typeof catchUp === "string" ? policies[catchUp] : catchUp },
+    options: {
+      ...others, anchor: instantOf(anchor),
+      catchUp: typeof catchUp === "string" ? policies[catchUp] : plain(catchUp), activeHours: plain(activeHours),
+    },
   };
 }
 

@@ -73,6 +73,21 @@ test("engines share a thread, and one that is gone is begun anew with their stat
   await assert.rejects(b.queue("q"), (e: unknown) => e instanceof TickonceError && e.code === "closed");
 });
 
+test("options may be proxies, as a framework's state is, which cannot be posted", async () => {
+  const proxied = <T extends object>(value: T): T =>
+    new Proxy(value, { get: (of, key) => {
+      const field: unknown = Reflect.get(of, key);
+      return typeof field === "object" ? proxied(field as object) : field;
+    } });
+  await using eng = new Threads().open(proxied({ limits: { schedules: 3 }, zones: {} }));
+  const options = proxied({ catchUp: { count: 2 }, activeHours: { from: "08:00", to: "17:00", zone: "UTC" }, payload: { a: [1] } });
+  const schedule = await eng.schedule("s", "@every 1h", "q", options);
+  assert.deepEqual([schedule.options.catchUp.count, schedule.options.activeHours!.to], [2, "17:00"]);
+  await eng.tx().schedule("t", "@every 1h", "q", options).enqueue("q", {}, proxied({ priority: 5 })).commit();
+  const [job] = await eng.claim("q", proxied({ worker: "w", max: 1 }));
+  assert.equal(job!.priority, 5);
+});
+
 test("timers that wait in a thread that is gone are due at once", async () => {
   const threads = new Threads();
   await threads.host.open(0, { seed: "7" });
