@@ -210,7 +210,7 @@ export class Engine implements AsyncDisposable, Disposable {
     return (await this.session.call("heartbeat", { claim: claimOf(claim), forMS })).at;
   }
 
-  /** Stages a result of a job in hand: it is put into the outbox together with the job's ack. */
+  /** Stages a result of a job in hand: it is put into the outbox together with the job's ack, and delivered by a handler of start's `outboxes`. */
   async deliver(claim: Claim, outbox: string, payload?: Payload): Promise<void> {
     isText("outbox", outbox);
     await this.session.call("deliver", { claim: claimOf(claim), outbox, payload: encodePayload(payload) });

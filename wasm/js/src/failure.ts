@@ -30,20 +30,25 @@ export function retryAfter(ms: number, error: unknown): Error {
   return new Marked({ retryAfter: { forMS: ms } }, error);
 }
 
-/** For a delivery to throw: it failed for now, and is tried again as often as the outbox has it. */
+/** For a delivery to throw: it failed for now, and is tried again. Without this a result that a run has staged is given up. */
 export function transient(error: unknown): Error {
   return new Marked({ transient: true }, error);
 }
 
-/** What was thrown, as a request has it: its first mark counts, along the chain of causes. */
+/**
+ * What was thrown, as a request has it: its first mark counts, along the chain of
+ * causes, and without one a timeout, as of AbortSignal.timeout, is transient (X6).
+ */
 export function failureOf(error: unknown): object {
   const message = messageOf(error);
+  let timeout = false;
   try {
     for (let e = error, depth = 0; e instanceof Error && depth < 32; e = e.cause, depth++) {
       if (e instanceof Marked) return { message, ...e.mark };
+      timeout ||= e.name === "TimeoutError";
     }
   } catch {} // to read it throws in turn
-  return { message };
+  return timeout ? { message, transient: true } : { message };
 }
 
 /** The message of whatever was thrown; half a surrogate pair, which JSON refuses, is U+FFFD. */

@@ -34,7 +34,10 @@ export type Handlers = Record<string, Handler | Work>;
 export interface StartOptions {
   /** Stops the run when it is aborted, as {@link Run.stop} does. */
   signal?: AbortSignal | undefined;
-  /** Handlers of outboxes, by their names: each entry is delivered. */
+  /**
+   * Handlers of outboxes, by their names. A result that a run has staged has 3 tries of 30 s; another one comes after
+   * `transient`, `retryAfter` or a timeout alone, and any other error is the last. Other entries are tried again as jobs are.
+   */
   outboxes?: Handlers | undefined;
   /** How many jobs of a queue are in hand at once, where its handler does not say. Default 1. */
   concurrency?: number | undefined;

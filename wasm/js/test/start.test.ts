@@ -169,6 +169,27 @@ scenario("a result is delivered once its run is done, and a transient failure of
   assert.equal((await eng.details()).details.length, 3);
 });
 
+scenario("a result whose delivery met a timeout is tried again, and given up after any other error", async (t, open) => {
+  const eng = open();
+  const tries: string[] = [];
+  const failing = (name: string, error: Error) => () => {
+    tries.push(name);
+    throw error;
+  };
+  const timeout = new DOMException("too slow", "TimeoutError");
+  start(eng, { q: job => eng.deliver(job, job.text(), "result") }, {
+    outboxes: {
+      slow: failing("slow", timeout),
+      wrapped: failing("wrapped", new Error("fetch failed", { cause: timeout })),
+      marked: failing("marked", permanent(timeout)),
+      down: failing("down", new TypeError("fetch failed")),
+    },
+  });
+  for (const outbox of ["slow", "wrapped", "marked", "down"]) await eng.enqueue("q", outbox);
+  await pass(t, eng, 30_000);
+  assert.deepEqual(tries.sort(), ["down", "marked", "slow", "slow", "slow", "wrapped", "wrapped", "wrapped"]);
+});
+
 scenario("a handler that takes too long is told, and its job is tried again when it returns", async (t, open) => {
   const eng = open();
   const reasons: unknown[] = [];
