@@ -73,6 +73,7 @@ export class Session {
   #unstored: OutRecord[] | undefined; // what is withheld until the state is stored
   #logSize = 0;
   #replaceAt = leastLog;
+  readonly #asking = new Set<AbortController>(); // the one that leads
   #using: Promise<unknown> = Promise.resolve(); // the instance and the store
 
   listener: Listener | undefined;
@@ -98,8 +99,11 @@ export class Session {
   lead(): Promise<void> {
     if (!this.#leading) {
       const opening = (this.#leading = this.#open());
-      opening.catch(() => {
+      // Once, and not by each call: one that follows may do so for days.
+      const over = (why: unknown) => this.#asking.forEach(asking => asking.abort(why));
+      opening.then(() => over(leads), error => {
         if (this.#leading === opening) this.#leading = undefined;
+        over(error);
       });
     }
     return this.#leading;
@@ -109,13 +113,15 @@ export class Session {
   async call(op: Op | "snapshot", request: object = {}): Promise<any> {
     this.#refuseIfClosed();
     if (!this.leading && this.#o.leadership?.ask && !own.has(op)) {
-      const leads = Symbol();
-      const here = new AbortController();
-      this.lead().then(() => here.abort(leads), error => here.abort(error));
+      const asking = new AbortController();
+      this.#asking.add(asking);
+      void this.lead();
       try {
-        return await this.#o.leadership.ask({ op, request }, here.signal);
+        return await this.#o.leadership.ask({ op, request }, asking.signal);
       } catch (error) {
         if (error !== leads) throw error;
+      } finally {
+        this.#asking.delete(asking);
       }
     }
     return this.#turn(now => (op === "snapshot" ? { op, now } : { op, request, now }), own.has(op) ? this.#instance : undefined);
@@ -403,6 +409,9 @@ export class Session {
     term?.release();
   }
 }
+
+/** Why one that leads asks no other. */
+const leads = Symbol("leads");
 
 /** The term of an engine that shares its state with none. */
 const alone: Term = { release() {}, lost: new Promise<void>(() => {}) };

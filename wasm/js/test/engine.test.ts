@@ -332,6 +332,16 @@ test("one that follows asks the one that leads, and works once it leads itself",
   assert.deepEqual(calls.map(c => c.op), ["enqueue", "queue"]);
 });
 
+test("one that follows keeps nothing of its calls that are answered", async () => {
+  const leadership = { acquire: () => new Promise<never>(() => {}), ask: async () => ({ job: 7 }) };
+  const { session } = open({ leadership });
+  const leading = session.lead(), { then } = leading;
+  let waiting = 0;
+  Object.assign(leading, { then: (...args: Parameters<typeof then>) => (waiting++, then.apply(leading, args)) });
+  for (let i = 0; i < 10; i++) await session.call("enqueue", { queue: "q" });
+  assert.equal(waiting, 0);
+});
+
 test("one that leads answers those that follow, but for what is its own", async () => {
   const served = new Gate<(call: Call) => Promise<unknown>>();
   await using eng = open({ leadership: { acquire: async () => ({ release() {}, lost: new Promise(() => {}), serve: served.resolve }) } });

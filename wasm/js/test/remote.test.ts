@@ -43,7 +43,7 @@ class Threads {
 
 test("an engine in another thread does what it does in this one", async () => {
   const threads = new Threads();
-  const eng = threads.open();
+  await using eng = threads.open();
   const got = new Promise<string>(resolve => start(eng, { q: job => resolve(job.text()) }));
   await eng.enqueue("q", "hi");
   assert.equal(await got, "hi");
