@@ -11,7 +11,7 @@ import (
 // alone, by the time that passes between them, and memory that a module has got
 // it never gives back: 100,000 schedules, added one by one, took 80 MB, and
 // 470 MB with GOGC=25. So it is called at the end of calls, once they have
-// allocated a quarter of what is live; in the middle of a long call it goes by
+// allocated half as much as is live; in the middle of a long call it goes by
 // its own pace.
 var heap = []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 
@@ -23,7 +23,7 @@ var (
 )
 
 const (
-	leastGarbage = 1 << 20 // below a quarter of the heap at which the collector begins by itself
+	leastGarbage = 2 << 20 // below the 4 MiB at which the collector begins by itself
 	readEvery    = 16      // calls, since to look takes as long as a short one
 )
 
@@ -38,5 +38,5 @@ func collect() {
 	}
 	runtime.GC()
 	metrics.Read(heap)
-	collectAt = heap[0].Value.Uint64() + max(leastGarbage, heap[1].Value.Uint64()/4)
+	collectAt = heap[0].Value.Uint64() + max(leastGarbage, heap[1].Value.Uint64()/2)
 }
