@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -500,9 +501,10 @@ func TestADeadGuestIsReopened(t *testing.T) {
 	m := small(t)
 	inBubble(t, func(t *testing.T) {
 		log := &journal{}
-		var opens int
+		var full atomic.Bool // whoever asks first, this test or the loops
+		full.Store(true)
 		e, _, err := m.Open(t.Context(), Config{Journal: log, Reopen: func() ([]byte, []byte, error) {
-			if opens++; opens == 1 {
+			if full.Load() {
 				return nil, nil, errFull
 			}
 			return nil, log.Bytes(), nil
@@ -533,6 +535,7 @@ func TestADeadGuestIsReopened(t *testing.T) {
 		e.unlock()
 		_, _, err = e.Lookup(t.Context(), "report")
 		require.ErrorIs(t, err, errFull)
+		full.Store(false)
 		require.Equal(t, tickonce.ErrClaimLost, <-lost)
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
