@@ -550,7 +550,7 @@ func TestADeadGuestIsReopened(t *testing.T) {
 
 func TestCallTimeout(t *testing.T) {
 	if testing.Short() {
-		t.Skip("code that can be stopped is compiled for this test alone")
+		t.Skip("-short: code that can be stopped takes seconds to compile, for this test alone")
 	}
 	m, err := Compile(t.Context(), guest(t), Options{CallTimeout: time.Nanosecond})
 	require.NoError(t, err)
