@@ -1,0 +1,155 @@
+//go:build !wasm
+
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce"
+)
+
+// kill has the guest ask for more memory than it may have.
+func kill(t *testing.T, e *Engine) error {
+	var err error
+	for range 200 {
+		if _, err = e.Enqueue(t.Context(), "heap", make([]byte, 1<<20), tickonce.EnqueueOptions{}); err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// small is the module with little memory.
+func small(t *testing.T) *Module {
+	compiled(t) // into the cache
+	m, err := Compile(context.Background(), guest(t), Options{Memory: 64 << 20, CacheDir: cache})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close(context.Background())) })
+	return m
+}
+
+func TestADeadGuestSaysSo(t *testing.T) {
+	m := small(t)
+	e, _, err := m.Open(t.Context(), Config{})
+	require.NoError(t, err)
+	l := background(t)
+	l.run("schedules", e.RunSchedules)
+	err = kill(t, e)
+	var dead *DeadError
+	require.ErrorAs(t, err, &dead)
+	require.ErrorContains(t, err, "out of memory")
+	_, err = e.Snapshot()
+	require.ErrorAs(t, err, &dead)
+	require.Error(t, e.RunSchedules(t.Context()))
+	require.ErrorAs(t, l.end()["schedules"], &dead)
+	require.NoError(t, e.Close())
+	_, _, err = e.Lookup(t.Context(), "report")
+	require.Equal(t, ErrClosed, err)
+	require.Equal(t, ErrClosed, e.RunSchedules(t.Context()))
+	require.NoError(t, e.Close())
+
+	other, _, err := m.Open(t.Context(), Config{})
+	require.NoError(t, err, "other instances of the module live")
+	require.NoError(t, other.Close())
+}
+
+func TestADeadGuestIsReopened(t *testing.T) {
+	m := small(t)
+	inBubble(t, func(t *testing.T) {
+		log := &journal{}
+		var full atomic.Bool // whoever asks first, this test or the loops
+		full.Store(true)
+		e, _, err := m.Open(t.Context(), Config{Journal: log, Reopen: func() ([]byte, []byte, error) {
+			if full.Load() {
+				return nil, nil, errFull
+			}
+			return nil, log.Bytes(), nil
+		}})
+		require.NoError(t, err)
+		defer e.Close()
+		kept, err := e.Enqueue(t.Context(), "kept", nil, tickonce.EnqueueOptions{})
+		require.NoError(t, err)
+		claim, err := e.Claim(t.Context(), "kept", "w")
+		require.NoError(t, err)
+		var attempts []int
+		lost := make(chan error, 2)
+		l := background(t)
+		l.run("worker", worker1(e, func(ctx context.Context, job *Job) error {
+			if attempts = append(attempts, job.Attempt); job.Attempt == 1 {
+				<-ctx.Done()
+				lost <- context.Cause(ctx)
+			}
+			return nil
+		}))
+		l.run("schedules", e.RunSchedules)
+		_, err = e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{Visibility: 10 * time.Second})
+		require.NoError(t, err)
+		synctest.Wait()
+
+		e.mu.Lock() // since a log of what kills it would do so again
+		e.die(&fault{err: errors.New("out of bounds memory access")})
+		e.unlock()
+		_, _, err = e.Lookup(t.Context(), "report")
+		require.ErrorIs(t, err, errFull)
+		full.Store(false)
+		require.Equal(t, tickonce.ErrClaimLost, <-lost)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []int{1, 2}, attempts, "the job is handed out again when its claim has lapsed")
+		require.ErrorIs(t, claim.Ack(t.Context()), tickonce.ErrClaimLost)
+		cancelled, err := e.Cancel(t.Context(), "kept", kept)
+		require.NoError(t, err)
+		require.True(t, cancelled)
+		require.Equal(t, map[string]error{"worker": nil, "schedules": nil}, l.end())
+	})
+}
+
+func TestCallTimeout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: code that can be stopped takes seconds to compile, for this test alone")
+	}
+	m, err := Compile(t.Context(), guest(t), Options{CallTimeout: time.Nanosecond})
+	require.NoError(t, err)
+	defer m.Close(t.Context())
+	_, _, err = m.Open(t.Context(), Config{})
+	require.ErrorContains(t, err, "a call of the guest took longer than 1ns")
+}
+
+func TestClose(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var observed sync.Map
+		e := open(t, Config{Config: tickonce.Config{Observer: func(e tickonce.Event) { observed.Store(e.Kind, true) }}})
+		_, err := e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{})
+		require.NoError(t, err)
+		cause := make(chan error, 1)
+		l := background(t)
+		l.run("schedules", e.RunSchedules)
+		l.run("worker", worker1(e, func(ctx context.Context, _ *Job) error {
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return nil
+		}))
+		l.run("details", func(ctx context.Context) error {
+			for range e.Details(ctx) {
+				return errFull
+			}
+			return nil
+		})
+		time.Sleep(time.Second)
+		require.NoError(t, e.Close())
+		require.Equal(t, ErrClosed, <-cause)
+		l.wait.Wait()
+		require.Equal(t, map[string]error{"schedules": ErrClosed, "worker": ErrClosed, "details": nil}, l.ends)
+		require.Equal(t, ErrClosed, e.RunSchedules(t.Context()))
+		_, retried := observed.Load(tickonce.EventRetrying)
+		require.False(t, retried, "nothing is tried again")
+	})
+}
