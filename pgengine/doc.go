@@ -1,0 +1,2 @@
+// Package pgengine is the engine over PostgreSQL, for more than one machine.
+package pgengine

@@ -1,0 +1,129 @@
+package pgtest_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
+)
+
+var ctx = context.Background()
+
+// ending tells a test process that this one starts how it is to end.
+const ending = "PGTEST_ENDING"
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+func TestTheServerRunsWithoutTCP(t *testing.T) {
+	var addresses, fsync string
+	row := pgtest.Pool(t).QueryRow(ctx, "select current_setting('listen_addresses'), current_setting('fsync')")
+	require.NoError(t, row.Scan(&addresses, &fsync))
+	require.Equal(t, []string{"", "off"}, []string{addresses, fsync})
+}
+
+func TestSettingsOfAServer(t *testing.T) {
+	var connections string
+	row := pgtest.Start(t, "max_connections = 17").Pool(t).QueryRow(ctx, "show max_connections")
+	require.NoError(t, row.Scan(&connections))
+	require.Equal(t, "17", connections)
+}
+
+func TestSchemaIsATestsOwnAndIsDropped(t *testing.T) {
+	pool := pgtest.Pool(t)
+	count := func() (n int) {
+		require.NoError(t, pool.QueryRow(ctx, "select count(*) from pg_namespace where nspname like 'test\\_%'").Scan(&n))
+		return n
+	}
+	require.Zero(t, count())
+	t.Run("of a schema", func(t *testing.T) {
+		one, other := pgtest.Schema(t), pgtest.Schema(t)
+		require.NotEqual(t, one, other)
+		_, err := pool.Exec(ctx, "do $do$ begin execute format('create schema %I create table rows (n int)', "+quote(one)+"); end $do$")
+		require.NoError(t, err)
+		require.Equal(t, 1, count())
+	})
+	require.Zero(t, count())
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+func TestRoleMayNothingAndIsDropped(t *testing.T) {
+	pool := pgtest.Pool(t)
+	t.Run("of a role", func(t *testing.T) {
+		limited := pgtest.Open(t, pgtest.Shared(t).Config(t, pgtest.Role(t)))
+		_, err := limited.Exec(ctx, "create schema anything")
+		require.ErrorContains(t, err, "permission denied")
+	})
+	var n int
+	require.NoError(t, pool.QueryRow(ctx, "select count(*) from pg_roles where rolname like 'test\\_%'").Scan(&n))
+	require.Zero(t, n)
+}
+
+// What was committed outlasts a kill, and the connections do not.
+func TestKillAndRun(t *testing.T) {
+	server := pgtest.Start(t)
+	pool := server.Pool(t)
+	_, err := pool.Exec(ctx, "create table rows as select 42 as n")
+	require.NoError(t, err)
+	held, err := pool.Acquire(ctx)
+	require.NoError(t, err)
+	defer held.Release()
+
+	server.Kill(t)
+	_, err = server.Pool(t).Exec(ctx, "select")
+	require.Error(t, err)
+	server.Run(t)
+
+	_, err = held.Exec(ctx, "select")
+	require.Error(t, err)
+	var n int
+	require.NoError(t, server.Pool(t).QueryRow(ctx, "select n from rows").Scan(&n))
+	require.Equal(t, 42, n)
+}
+
+// However a process of tests ends, its server and its folder are gone. The
+// watcher has the process's stderr, so that whose end is waited for.
+func TestNothingIsLeftBehind(t *testing.T) {
+	for _, how := range []string{"passed", "failed", "panicked", "killed"} {
+		t.Run(how, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestEnding$")
+			cmd.Env = append(cmd.Environ(), ending+"="+how)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			require.Equal(t, how == "passed", err == nil, "%s%s", out, &stderr)
+			_, folder, found := strings.Cut(string(out), "folder ")
+			require.True(t, found, "%s%s", out, &stderr)
+			folder, _, _ = strings.Cut(folder, "\n")
+			require.NoDirExists(t, folder)
+			require.NotContains(t, stderr.String(), "pg_ctl")
+		})
+	}
+}
+
+func TestEnding(t *testing.T) {
+	how := os.Getenv(ending)
+	if how == "" {
+		return
+	}
+	folder := pgtest.Shared(t).Config(t, pgtest.Superuser).ConnConfig.Host
+	require.DirExists(t, folder)
+	os.Stdout.WriteString("folder " + folder + "\n")
+	switch how {
+	case "failed":
+		t.Fail()
+	case "panicked":
+		panic("on purpose")
+	case "killed":
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Kill())
+		select {}
+	}
+}
