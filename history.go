@@ -20,7 +20,7 @@ const (
 	SkippedByOverlap = store.SkipOverlap // a job of the schedule was live (X9)
 	SkippedByCap     = store.SkipCap     // more than 64
 	SkippedAsMissed  = store.SkipMissed  // due when its grid ended, or a run-once's that came too late (X8)
-	SkippedAsBefore  = store.SkipBefore  // of the grid, but before the schedule was on it: never due
+	SkippedAsBefore  = store.SkipBefore  // of the grid, but before the schedule was on it: never due on it; an earlier grid may have had it
 )
 
 // JobState is where a job is.

@@ -230,6 +230,36 @@ func TestX12WhatBecomesOfABoundary(t *testing.T) {
 	})
 }
 
+// A grid's range of boundaries from before it began says nothing of the grids
+// before: what they fired there is forgotten, not said to have never been due.
+func TestX12ABoundaryBeforeItsGridMayHaveFiredOnAnother(t *testing.T) {
+	onEachStore(t, tickonce.Config{Limits: tickonce.Limits{Runs: 1}}, func(t *testing.T, r *rig) {
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+		for _, boundary := range []time.Duration{10 * time.Second, 20 * time.Second} {
+			r.tick(boundary)
+			require.NoError(t, r.claim().Ack(r.ctx)) // the second run takes the place of the first
+		}
+		r.schedule("s", "@every 10s", tickonce.ScheduleOptions{Anchor: start.Add(-time.Minute)})
+		require.Equal(t, tickonce.WhyForgotten, r.why("s", 10*time.Second).Kind)
+		r.schedule("s", "@every 1h", tickonce.ScheduleOptions{})
+
+		var skips []tickonce.PastSkip
+		for skip, err := range r.Skips(r.ctx, "s", tickonce.HistoryOptions{}) {
+			require.NoError(t, err)
+			skips = append(skips, skip)
+		}
+		require.Len(t, skips, 1)
+		require.Equal(t, tickonce.SkippedAsBefore, skips[0].Reason)
+		require.Equal(t, seconds(-60, 20), []time.Duration{offset(skips[0].First), offset(skips[0].Last)})
+		require.Equal(t, tickonce.WhyRan, r.why("s", 20*time.Second).Kind)
+		for _, boundary := range []time.Duration{-10 * time.Second, 10 * time.Second} {
+			why := r.why("s", boundary)
+			require.Equal(t, tickonce.WhyForgotten, why.Kind, boundary)
+			require.Equal(t, start.Add(30*time.Second), why.Since, "the cursor of the grid before")
+		}
+	})
+}
+
 // A history write is part of the settle, and its loss is no other thing than
 // that of the settle; a removal between drops the entry (F3, SBD15).
 func TestX11F3SBD15ARunAfterARemovalIsDropped(t *testing.T) {

@@ -82,7 +82,8 @@ type Why struct {
 // Why tells what became of a boundary of a schedule (X12). A boundary that the
 // schedule's present grid has is answered for that grid, as it stands; any other
 // for the grids that it had before, as far as the history goes back. A time
-// that cannot be told from what is kept is [WhyForgotten], never a guess.
+// that cannot be told from what is kept is [WhyForgotten], never a guess; so is
+// one of a range that is [SkippedAsBefore], unless no grid before can have had it.
 //
 // It looks for the job of a boundary that fired in all queues, unless the
 // history says how it ended, so it takes as long as they are. [ErrNotFound]: no

@@ -212,5 +212,5 @@ const (
 	SkipOverlap                       // a job of the schedule was live (X9)
 	SkipCap                           // more than 64
 	SkipMissed                        // due when its grid ended, or a run-once's that came too late (X8, X12)
-	SkipBefore                        // of the grid, but before the schedule was on it: never due
+	SkipBefore                        // of the grid, but before the schedule was on it: never due on it; an earlier grid may have had it
 )
