@@ -2,6 +2,7 @@ package tickonce_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,6 +124,32 @@ func TestR2ProgrammingErrorIsNotRetried(t *testing.T) {
 		require.PanicsWithValue(t, "broken", func() { r.tick(0) })
 		require.Empty(t, of(tickonce.EventRetrying, r.take()))
 	})
+}
+
+// forbidden is a store that lets nobody write a tick.
+type forbidden struct{ store.Store }
+
+func (forbidden) Advance(context.Context, *store.Tick) (bool, error) {
+	return false, fmt.Errorf("no privilege: %w", store.ErrPermanent)
+}
+
+func TestR2PermanentErrorIsNotRetried(t *testing.T) {
+	for _, standBy := range []bool{false, true} {
+		onEachStore(t, tickonce.Config{Poll: -1, StandBy: standBy}, func(t *testing.T, r *rig) {
+			r.schedule("s", "@every 10s", tickonce.ScheduleOptions{})
+			r.on(forbidden{r.store})
+			did := r.tick(10 * time.Second)
+			require.Empty(t, of(tickonce.EventRetrying, did.events))
+			if standBy {
+				require.NoError(t, did.err)
+				require.Len(t, of(tickonce.EventStandBy, did.events), 1)
+				require.Equal(t, 15*time.Second, did.next)
+				return
+			}
+			require.ErrorIs(t, did.err, store.ErrPermanent)
+			require.EqualError(t, did.err, `run schedules: advance: schedule "s": no privilege: permanent error of the store`)
+		})
+	}
 }
 
 // A retry never masks a lost lease: it is renewed before each attempt.

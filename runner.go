@@ -26,8 +26,8 @@ import (
 //	stop     Release   end, nil
 //
 // A store error in any phase leads back to renew (without a lease: contend)
-// after 100, 200 and 400 ms; the next one ends the runner, with its lease left
-// to lapse (R8), or makes it stand by. Rounds that find something due and move
+// after 100, 200 and 400 ms; the next one, or a permanent one, ends the runner,
+// with its lease left to lapse (R8), or makes it stand by. Rounds that find something due and move
 // nothing slow down to one a second after the third (L7).
 type Runner struct {
 	engine *Engine
@@ -441,7 +441,7 @@ func (r *Runner) read(now store.Instant) {
 }
 
 // failed deals with a store error: it is retried from the renewal (R1, R3)
-// until the retries are exhausted.
+// until the retries are exhausted, unless that is of no use (R2).
 func (r *Runner) failed(ctx context.Context, phase Phase, err error) {
 	opErr := &OpError{Op: "run schedules", Phase: phase, Err: err}
 	if phase == PhaseAdvance {
@@ -455,7 +455,7 @@ func (r *Runner) failed(ctx context.Context, phase Phase, err error) {
 		r.refused(opErr)
 		return
 	}
-	if r.failures++; r.failures > retries {
+	if r.failures++; r.failures > retries || errors.Is(err, store.ErrPermanent) {
 		r.failures = 0
 		r.refused(opErr)
 		return

@@ -15,7 +15,8 @@
 //     call sees half of it.
 //   - An error means that the outcome is unknown: the step may or may not
 //     have happened. Every guarded write is safe to ask for again; an insert
-//     is with a key (QU12), a claim costs one attempt. A refused guard is
+//     is with a key (QU12), a claim costs one attempt. One that matches
+//     [ErrPermanent] says that asking again is of no use. A refused guard is
 //     never an error but an answer, one for each element.
 //   - A context that has ended before the call is an error, with nothing done.
 //   - Order is total: by name bytes, by id, or as the method says.

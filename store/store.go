@@ -1,6 +1,14 @@
 package store
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrPermanent is matched by a store's error if the same call is bound to fail
+// likewise until somebody has changed something outside, such as a privilege. A
+// runner does not try such a call again (R2).
+var ErrPermanent = errors.New("permanent error of the store")
 
 // Store keeps the rows of the engine. The package comment has the rules that
 // hold for every method; a comment here adds what is special to one.
