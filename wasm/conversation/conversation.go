@@ -155,7 +155,7 @@ func answers(t *testing.T, peer Peer, asked []Step) []Step {
 				request = []byte(*step.Text)
 			}
 			if reply, err = handle.Call(step.At, op, request); err == nil {
-				step.Reply = reply
+				step.Reply = bytes.Clone(reply) // the next call may write over it
 			}
 		case step.Step != nil:
 			var next float64

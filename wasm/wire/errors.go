@@ -95,7 +95,7 @@ func (e *Error) Text() []byte { return encode(nil, e, visitError) }
 // ParseError reads what [Error.Text] wrote.
 func ParseError(text []byte) (*Error, error) {
 	e := &Error{}
-	if err := decode(text, "", e, visitError); err != nil {
+	if err := decode(text, e, visitError); err != nil {
 		return nil, err
 	}
 	return e, nil

@@ -4,91 +4,155 @@ import (
 	"bytes"
 	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is a JSON object whose fields are read or written one by one.
+// object is a JSON object whose fields are read or written one by one, and so
+// are those of the objects within it.
 type object struct {
 	writing bool
-	out     []byte   // written so far, with the opening brace
-	in      []member // read, and not yet visited
-	path    string   // where it is within the request, with a dot behind it
-	err     error    // the first fault
+	out     []byte        // written so far
+	in      []member      // read, and not yet visited; behind those of the objects around it
+	from    int           // where its own begin
+	err     *RequestError // the first fault
 }
 
 type member struct {
-	name  string
+	name  []byte
 	value jsontext.Value
 }
 
 // visitor visits the fields of a type.
 type visitor[T any] func(*T, *object)
 
+// objects are kept, so that a call leaves no more garbage than its values.
+var objects = sync.Pool{New: func() any { return new(object) }}
+
 // encode appends the JSON text of v.
 func encode[T any](dst []byte, v *T, visit visitor[T]) []byte {
-	o := object{writing: true, out: append(dst, '{')}
-	visit(v, &o)
-	return append(o.out, '}')
+	o := objects.Get().(*object)
+	o.writing, o.out = true, dst
+	write(o, v, visit)
+	dst = o.out
+	o.writing, o.out = false, nil
+	objects.Put(o)
+	return dst
+}
+
+func write[T any](o *object, v *T, visit visitor[T]) {
+	o.out = append(o.out, '{')
+	visit(v, o)
+	o.out = append(o.out, '}')
 }
 
 // decode reads a JSON object into v. What is no object of the type is a
 // [*RequestError], and v then half read.
-func decode[T any](text []byte, path string, v *T, visit visitor[T]) error {
-	o := object{path: path}
-	if o.read(text); o.err != nil {
-		return o.err
+func decode[T any](text []byte, v *T, visit visitor[T]) error {
+	// The whole is validated at once; its parts are only cut out of it.
+	if value := jsontext.Value(text); value.Kind() != '{' || !value.IsValid() {
+		return &RequestError{"", problem(text)}
 	}
-	visit(v, &o)
-	if o.err == nil && len(o.in) > 0 {
-		o.fault("", "has "+quoted(o.in[0].name)+", which is not known")
+	o := objects.Get().(*object)
+	read(o, text, v, visit)
+	err := o.err
+	o.err = nil
+	objects.Put(o)
+	if err != nil {
+		return err
 	}
-	return o.err
+	return nil
 }
 
-// read takes the members apart.
-func (o *object) read(text []byte) {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
+// problem is what keeps a text from being a JSON object.
+func problem(text []byte) string {
 	if len(text) == 0 {
-		o.fault("", "is empty, want an object")
-		return
+		return "is empty, want an object"
 	}
-	if kind := decoder.PeekKind(); kind != '{' {
-		problem := "is " + kindName(kind) + ", want an object"
-		if _, err := decoder.ReadValue(); err != nil {
-			problem = "is no JSON: " + err.Error()
-		}
-		o.fault("", problem)
-		return
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
+	kind := decoder.PeekKind()
+	if _, err := decoder.ReadValue(); err != nil {
+		return "is no JSON: " + err.Error()
 	}
-	_, err := decoder.ReadToken()
-	for err == nil && decoder.PeekKind() != '}' {
-		var name jsontext.Token
-		if name, err = decoder.ReadToken(); err != nil {
+	if kind != '{' {
+		return "is " + kindName(kind) + ", want an object"
+	}
+	return "goes on after the object"
+}
+
+// read reads an object that is valid JSON.
+func read[T any](o *object, text []byte, v *T, visit visitor[T]) {
+	around := o.from
+	o.from = len(o.in)
+	text = text[bytes.IndexByte(text, '{')+1:]
+	for {
+		var name, value []byte
+		if name, text = cut(text); len(name) == 0 {
 			break
 		}
-		key := name.String()
-		var value jsontext.Value
-		if value, err = decoder.ReadValue(); err == nil {
-			end := decoder.InputOffset()
-			o.in = append(o.in, member{key, text[end-int64(len(value)) : end]})
+		value, text = cut(text)
+		o.in = append(o.in, member{unquoted(name), value})
+	}
+	visit(v, o)
+	if len(o.in) > o.from {
+		o.fault("", "has "+quoted(string(o.in[o.from].name))+", which is not known")
+	}
+	clear(o.in[o.from:])
+	o.in, o.from = o.in[:o.from], around
+}
+
+// cut takes the next name or value off what is left of an object or an array
+// that is valid JSON. At its end there is none.
+func cut(text []byte) (next, rest []byte) {
+	for strings.IndexByte(",: \t\r\n", text[0]) >= 0 {
+		text = text[1:]
+	}
+	depth, inString := 0, false
+	for i := 0; ; i++ {
+		switch c := text[i]; {
+		case inString:
+			switch c {
+			case '\\':
+				i++
+				continue
+			case '"':
+				inString = false
+			default:
+				continue
+			}
+		case c == '"':
+			inString = true
+			continue
+		case c == '{' || c == '[':
+			depth++
+			continue
+		case c == '}' || c == ']':
+			if depth--; depth < 0 { // of what is around it: a number or a word ends here
+				return text[:i], text[i:]
+			}
+		case depth == 0 && strings.IndexByte(", \t\r\n", c) >= 0:
+			return text[:i], text[i:]
+		default:
+			continue
+		}
+		if depth == 0 {
+			return text[:i+1], text[i+1:]
 		}
 	}
-	if err == nil {
-		_, err = decoder.ReadToken()
+}
+
+// unquoted is the text of a JSON string that is valid.
+func unquoted(s []byte) []byte {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s[1 : len(s)-1]
 	}
-	if err == nil {
-		if rest := bytes.TrimLeft(text[decoder.InputOffset():], " \t\r\n"); len(rest) > 0 {
-			o.fault("", "goes on after the object")
-			return
-		}
-	}
-	if err != nil {
-		o.fault("", "is no JSON: "+err.Error())
-	}
+	text, _ := jsontext.AppendUnquote(nil, s)
+	return text
 }
 
 func kindName(k jsontext.Kind) string {
@@ -117,26 +181,33 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// fault keeps the first fault.
+// fault keeps the first fault, of a field or, as "", of the object itself.
 func (o *object) fault(name, problem string) {
 	if o.err == nil {
-		where := o.path + name
-		if n := len(where); name == "" && n > 0 {
-			where = where[:n-1]
-		}
-		o.err = &RequestError{where, problem}
+		o.err = &RequestError{name, problem}
+	}
+}
+
+// within says where a fault of an object or an array within is.
+func (o *object) within(where string) {
+	switch e := o.err; {
+	case e == nil:
+	case e.Where == "" || e.Where[0] == '[':
+		e.Where = where + e.Where
+	default:
+		e.Where = where + "." + e.Where
 	}
 }
 
 // take answers the member of that name, whose value is of one of the kinds, and
 // false if there is none.
 func (o *object) take(name, kinds, want string) (jsontext.Value, bool) {
-	for i := range o.in {
-		if o.in[i].name != name {
+	for i := o.from; i < len(o.in); i++ {
+		if string(o.in[i].name) != name {
 			continue
 		}
 		value := o.in[i].value
-		o.in = append(o.in[:i], o.in[i+1:]...)
+		o.in = slices.Delete(o.in, i, i+1)
 		if found := value.Kind(); strings.IndexByte(kinds, byte(found)) < 0 {
 			o.fault(name, "is "+kindName(found)+", want "+want)
 			return nil, false
@@ -151,8 +222,7 @@ func (o *object) put(name string) {
 	if o.out[len(o.out)-1] != '{' {
 		o.out = append(o.out, ',')
 	}
-	o.out = quote(o.out, name)
-	o.out = append(o.out, ':')
+	o.out = append(append(append(o.out, '"'), name...), `":`...)
 }
 
 // quote appends a JSON string; what is no UTF-8 becomes U+FFFD.
@@ -168,8 +238,7 @@ func (o *object) text(name string, v *string) {
 			o.out = quote(o.out, *v)
 		}
 	} else if value, ok := o.take(name, `"`, "a string"); ok {
-		b, _ := jsontext.AppendUnquote(nil, value) // read without an error
-		*v = string(b)
+		*v = string(unquoted(value))
 	}
 }
 
@@ -180,8 +249,7 @@ func (o *object) bytes(name string, v *[]byte) {
 			o.out = append(base64.StdEncoding.AppendEncode(append(o.out, '"'), *v), '"')
 		}
 	} else if value, ok := o.take(name, `"`, "base64"); ok {
-		text, _ := jsontext.AppendUnquote(nil, value) // read without an error
-		b, err := base64.StdEncoding.AppendDecode(nil, text)
+		b, err := base64.StdEncoding.AppendDecode(nil, unquoted(value))
 		if err != nil {
 			o.fault(name, "is no base64 with padding")
 		}
@@ -222,6 +290,10 @@ func (o *object) number(name, want string) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
+	return o.integer(name, value, want)
+}
+
+func (o *object) integer(name string, value jsontext.Value, want string) (int64, bool) {
 	const most = 1<<53 - 1
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	if err != nil || n < -most || n > most {
@@ -317,13 +389,12 @@ func inner[T any](o *object, name string, v *T, visit visitor[T]) {
 		before := len(o.out)
 		o.put(name)
 		at := len(o.out)
-		if o.out = encode(o.out, v, visit); len(o.out) == at+len("{}") {
+		if write(o, v, visit); len(o.out) == at+len("{}") {
 			o.out = o.out[:before]
 		}
 	} else if value, ok := o.take(name, "{", "an object"); ok {
-		if err := decode(value, o.path+name+".", v, visit); err != nil {
-			o.err = err
-		}
+		read(o, value, v, visit)
+		o.within(name)
 	}
 }
 
@@ -332,13 +403,12 @@ func maybe[T any](o *object, name string, v **T, visit visitor[T]) {
 	if o.writing {
 		if *v != nil {
 			o.put(name)
-			o.out = encode(o.out, *v, visit)
+			write(o, *v, visit)
 		}
 	} else if value, ok := o.take(name, "{", "an object"); ok {
 		*v = new(T)
-		if err := decode(value, o.path+name+".", *v, visit); err != nil {
-			o.err = err
-		}
+		read(o, value, *v, visit)
+		o.within(name)
 	}
 }
 
@@ -348,33 +418,38 @@ func list[T any](o *object, name string, v *[]T, visit visitor[T]) {
 		if len(*v) > 0 {
 			o.put(name)
 			for i := range *v {
-				o.out = encode(append(o.out, "[,"[min(i, 1)]), &(*v)[i], visit)
+				o.out = append(o.out, "[,"[min(i, 1)])
+				write(o, &(*v)[i], visit)
 			}
 			o.out = append(o.out, ']')
 		}
 		return
 	}
-	o.elements(name, func(path string, value jsontext.Value) error {
+	o.elements(name, func(value jsontext.Value) {
+		if value.Kind() != '{' {
+			o.fault("", "is "+kindName(value.Kind())+", want an object")
+			return
+		}
 		*v = append(*v, *new(T))
-		return decode(value, path, &(*v)[len(*v)-1], visit)
+		read(o, value, &(*v)[len(*v)-1], visit)
 	})
 }
 
 // elements reads an array.
-func (o *object) elements(name string, read func(path string, value jsontext.Value) error) {
-	value, ok := o.take(name, "[", "an array")
+func (o *object) elements(name string, read func(jsontext.Value)) {
+	array, ok := o.take(name, "[", "an array")
 	if !ok {
 		return
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(value))
-	decoder.ReadToken() // the bracket; the whole was read without an error
-	for i := 0; decoder.PeekKind() != ']'; i++ {
-		element, err := decoder.ReadValue()
-		if err == nil {
-			err = read(o.path+name+"["+strconv.Itoa(i)+"].", element)
+	rest := array[1:]
+	for i := 0; ; i++ {
+		var value []byte
+		if value, rest = cut(rest); len(value) == 0 {
+			return
 		}
-		if err != nil {
-			o.err = err
+		if read(value); o.err != nil {
+			o.within("[" + strconv.Itoa(i) + "]")
+			o.within(name)
 			return
 		}
 	}
@@ -392,11 +467,13 @@ func numbers[T ~int64](o *object, name string, v *[]T) {
 		}
 		return
 	}
-	o.elements(name, func(path string, value jsontext.Value) error {
-		element := object{path: path, in: []member{{"", value}}}
-		n, _ := element.number("", "a whole number")
-		*v = append(*v, T(n))
-		return element.err
+	o.elements(name, func(value jsontext.Value) {
+		const want = "a whole number"
+		if kind := value.Kind(); kind != '0' {
+			o.fault("", "is "+kindName(kind)+", want "+want)
+		} else if n, ok := o.integer("", value, want); ok {
+			*v = append(*v, T(n))
+		}
 	})
 }
 
@@ -412,11 +489,12 @@ func flags(o *object, name string, v *[]bool) {
 		}
 		return
 	}
-	o.elements(name, func(path string, value jsontext.Value) error {
-		if kind := value.Kind(); kind != 't' && kind != 'f' {
-			return &RequestError{path[:len(path)-1], "is " + kindName(kind) + ", want true or false"}
+	o.elements(name, func(value jsontext.Value) {
+		switch kind := value.Kind(); kind {
+		case 't', 'f':
+			*v = append(*v, kind == 't')
+		default:
+			o.fault("", "is "+kindName(kind)+", want true or false")
 		}
-		*v = append(*v, value.Kind() == 't')
-		return nil
 	})
 }

@@ -190,7 +190,7 @@ func (r *Reply) Encode() []byte { return encode(nil, r, visitReply) }
 // ParseReply reads what [Reply.Encode] wrote.
 func ParseReply(text []byte) (*Reply, error) {
 	r := &Reply{}
-	if err := decode(text, "", r, visitReply); err != nil {
+	if err := decode(text, r, visitReply); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -339,12 +339,16 @@ func (r *Request) Encode(op Op) []byte { return encode(nil, r, ops[op].visit) }
 // ParseRequest reads what [Request.Encode] wrote. What is no such request is a
 // [*RequestError].
 func ParseRequest(op Op, text []byte) (*Request, error) {
-	if op <= 0 || op >= lastOp {
-		return nil, &RequestError{"the op", "is not known"}
-	}
 	r := &Request{}
-	if err := decode(text, "", r, ops[op].visit); err != nil {
+	if err := r.parse(op, text); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+func (r *Request) parse(op Op, text []byte) error {
+	if op <= 0 || op >= lastOp {
+		return &RequestError{"the op", "is not known"}
+	}
+	return decode(text, r, ops[op].visit)
 }

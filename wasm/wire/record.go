@@ -261,7 +261,7 @@ func (f *fields) record(r *Record) bool {
 		r.Data = append([]byte(nil), f.next(f.u32())...)
 	case RecordEvent:
 		r.Event = &Event{}
-		if text := f.next(f.u32()); f.bad || decode(text, "", r.Event, visitEvent) != nil {
+		if text := f.next(f.u32()); f.bad || decode(text, r.Event, visitEvent) != nil {
 			f.bad = true
 		}
 	default:

@@ -25,8 +25,12 @@ type Server struct {
 	recovery memengine.Recovery
 	shared   bool // the engine is another's, with a clock of its own
 	now      clock
-	out      []byte
 	broken   bool // it panicked
+
+	request Request // of the latest call, and what was made of it: kept for the next one
+	answer  Reply
+	reply   []byte
+	out     []byte
 
 	claims  tokens[Claim, *tickonce.Job] // handed out by [OpClaim]
 	locks   tokens[int64, *tickonce.Lock]
@@ -54,7 +58,7 @@ var background = context.Background()
 // [*RequestError], [tickonce.ErrInvalidOption] and [tickonce.ErrSnapshot].
 func Open(now float64, config, snapshot, log []byte) (*Server, error) {
 	var c Config
-	if err := decode(config, "", &c, visitConfig); err != nil {
+	if err := decode(config, &c, visitConfig); err != nil {
 		return nil, err
 	}
 	s := &Server{inHand: map[Claim]*run{}}
@@ -129,25 +133,26 @@ func (s *Server) set(now float64) error {
 	return nil
 }
 
-// Call answers a request, both as JSON, at an instant. What it put out is in
-// Out. An error is an [*Error], and then nothing has changed.
+// Call answers a request, both as JSON, at an instant. The reply is good until the
+// next call; what it put out is in Out. An error is an [*Error], and then nothing
+// has changed.
 func (s *Server) Call(now float64, op Op, request []byte) (reply []byte, err error) {
 	err = s.guarded(func() error {
 		if err := s.set(now); err != nil {
 			return err
 		}
-		r, err := ParseRequest(op, request)
-		if err != nil {
+		s.request, s.answer = Request{}, Reply{}
+		if err := s.request.parse(op, request); err != nil {
 			return err
 		}
 		if s.shared && OpStart <= op && op <= OpRecovery {
 			return &RequestError{"the op", "runs an engine, but this one is run by its own program"}
 		}
-		var answer Reply
-		if err := ops[op].call(s, r, &answer); err != nil {
+		if err := ops[op].call(s, &s.request, &s.answer); err != nil {
 			return err
 		}
-		reply = answer.Encode()
+		s.reply = encode(emptied(s.reply), &s.answer, visitReply)
+		reply = s.reply
 		return nil
 	})
 	return reply, err
@@ -166,10 +171,14 @@ func (s *Server) Snapshot() (snapshot []byte, err error) {
 func (s *Server) Out() []byte { return s.out }
 
 // Drop drops that, as a call does that is refused before it gets here.
-func (s *Server) Drop() {
-	if s.out = s.out[:0]; cap(s.out) > keptOut {
-		s.out = nil
+func (s *Server) Drop() { s.out = emptied(s.out) }
+
+// emptied is the buffer for the next call.
+func emptied(buffer []byte) []byte {
+	if cap(buffer) > keptBuffer {
+		return nil
 	}
+	return buffer[:0]
 }
 
 // guarded runs one call. After a panic the handle is of no more use: rows or
@@ -197,8 +206,8 @@ func (s *Server) guarded(call func() error) (err error) {
 }
 
 const (
-	keptOut = 4 << 20  // bytes of the buffer that are kept between calls
-	fullOut = 16 << 20 // a step rests once so much was put out
+	keptBuffer = 4 << 20  // bytes of a buffer that is kept between calls
+	fullOut    = 16 << 20 // a step rests once so much was put out
 )
 
 // journal puts out the records of the journal.
