@@ -123,6 +123,9 @@ func migrateOnce(ctx context.Context, db Database, schema string, migrations []m
 		return "", explain(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
+	if err := checkServer(ctx, tx); err != nil {
+		return "", err
+	}
 	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('tickonce: ' || $1::text, 0))", schema); err != nil {
 		return "", explain(err)
 	}

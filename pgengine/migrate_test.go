@@ -224,4 +224,3 @@ func TestVersionErrorSaysWhatToDo(t *testing.T) {
 		require.EqualError(t, &err, text)
 	}
 }
-

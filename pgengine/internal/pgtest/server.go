@@ -28,8 +28,7 @@ fsync = off
 // Superuser is the role that may everything, and the name of its database.
 const Superuser = "postgres"
 
-// Server is a server of the tests' own. Its methods are safe for concurrent
-// use, but for [Server.Kill] and [Server.Run].
+// Server is a server of the tests' own.
 type Server struct {
 	bin, folder string
 	as          *syscall.Credential
@@ -119,6 +118,15 @@ func (s *Server) Kill(t testing.TB) {
 // connections.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
+	require.NoError(t, s.up())
+}
+
+// Demote makes the server a replica, which takes no writes: one that waits for
+// a primary that there is not.
+func (s *Server) Demote(t testing.TB) {
+	t.Helper()
+	require.NoError(t, s.run("pg_ctl", "stop", "--pgdata=data", "--mode=fast"))
+	require.NoError(t, os.WriteFile(filepath.Join(s.folder, "data", "standby.signal"), nil, 0o644))
 	require.NoError(t, s.up())
 }
 
