@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/store"
@@ -260,41 +261,51 @@ func (s *Server) dead(r *Request, a *Reply) error {
 	if err != nil {
 		return err
 	}
-	seq := s.engine.Dead(background, r.Queue)
-	if r.Outbox != "" {
-		seq = s.engine.Outbox(r.Outbox).Dead(background)
-	}
-	for job, err := range seq {
-		switch {
-		case err != nil:
-			return err
-		case int64(job.ID) < r.From:
-			continue
-		case len(a.Dead) == n:
-			return nil
-		}
-		a.Dead = append(a.Dead, job)
-	}
-	return nil
-}
-
-func (s *Server) nextClaim(r *Request, a *Reply) (err error) {
-	if r.Outbox != "" {
-		a.At, _, err = s.engine.Outbox(r.Outbox).NextClaimAt(background)
+	of, err := s.named(r)
+	if err != nil {
 		return err
 	}
-	a.At, _, err = s.engine.NextClaimAt(background, r.Queue)
+	rows := make([]store.Job, min(int64(n), of.Dead))
+	n, _, err = s.engine.Store().Jobs(background, store.Filter{Queue: of.Name, State: store.Dead, From: tickonce.JobID(r.From)}, rows)
+	for i := range rows[:n] {
+		a.Dead = append(a.Dead, deadJobOf(&rows[i]))
+	}
+	return err
+}
+
+// deadJobOf is a row as [tickonce.Engine.Dead] yields it, which begins with the
+// first. The payload is the store's.
+func deadJobOf(row *store.Job) tickonce.DeadJob {
+	return tickonce.DeadJob{
+		ID: row.ID, Queue: row.Queue, Payload: row.Payload,
+		Schedule: row.Schedule, Boundary: timeOf(row.FireAt), Origin: row.Origin, Attempts: int(row.Attempts),
+		LastError: row.LastError, Enqueued: timeOf(row.EnqueuedAt), Died: timeOf(row.Since),
+	}
+}
+
+func timeOf(at store.Instant) time.Time {
+	if at == store.None {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(at)).UTC()
+}
+
+// named is what is known of the queue, or the outbox, of a request.
+func (s *Server) named(r *Request) (tickonce.QueueInfo, error) {
+	if r.Outbox != "" {
+		return s.engine.Outbox(r.Outbox).Info(background)
+	}
+	return s.engine.Queue(background, r.Queue)
+}
+
+func (s *Server) nextClaim(r *Request, a *Reply) error {
+	info, err := s.named(r)
+	a.At = info.NextClaimAt
 	return err
 }
 
 func (s *Server) queue(r *Request, a *Reply) error {
-	var info tickonce.QueueInfo
-	var err error
-	if r.Outbox != "" {
-		info, err = s.engine.Outbox(r.Outbox).Info(background)
-	} else {
-		info, err = s.engine.Queue(background, r.Queue)
-	}
+	info, err := s.named(r)
 	a.Queue = &info
 	return err
 }

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -108,6 +109,34 @@ func TestClaimsThatHaveLapsedAreForgotten(t *testing.T) {
 		require.True(t, acked)
 	}
 	require.Equal(t, 6, s.Held())
+}
+
+// A page of the dead costs what it has, not what lies before it.
+func TestQU11APageOfTheDeadBeginsWhereItIsAsked(t *testing.T) {
+	s := open(t)
+	const all = 3000
+	for range all {
+		ask(t, s, 0, wire.OpEnqueue, wire.Request{Queue: "q", Payload: []byte("p"), Enqueue: tickonce.EnqueueOptions{Expires: time.Millisecond}})
+	}
+	for ask(t, s, 10, wire.OpSweep, wire.Request{Queue: "q"}).Count > 0 {
+	}
+	var ids []tickonce.JobID
+	for from := int64(0); ; from = int64(ids[len(ids)-1]) + 1 {
+		dead := ask(t, s, 10, wire.OpDead, wire.Request{Queue: "q", From: from, Max: 700}).Dead
+		if len(dead) == 0 {
+			break
+		}
+		for _, job := range dead {
+			require.Equal(t, "p", string(job.Payload))
+			ids = append(ids, job.ID)
+		}
+	}
+	require.Len(t, ids, all)
+	page := func(from int64) float64 {
+		r := wire.Request{Queue: "q", From: from, Max: 2}
+		return testing.AllocsPerRun(5, func() { require.Len(t, ask(t, s, 10, wire.OpDead, r).Dead, 2) })
+	}
+	require.InDelta(t, page(1), page(all-1), 100, "allocations: one for each that it passes over would be thousands")
 }
 
 // After a panic nothing is known of the state any more.
