@@ -44,7 +44,8 @@ type Config struct {
 	// Reopen is asked for the last snapshot and the whole log behind it when an
 	// instance has died, to open another, which does not have the claims of the
 	// first. It is called under the engine's lock, at the next call, and again
-	// after an error. Nil: the engine has died as well.
+	// after an error, such as that of a log whose last record is torn, which is to
+	// be cut off if there is a journal. Nil: the engine has died as well.
 	Reopen func() (snapshot, log []byte, err error)
 }
 

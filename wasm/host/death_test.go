@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
 )
 
 // kill has the guest ask for more memory than it may have.
@@ -25,6 +27,13 @@ func kill(t *testing.T, e *Engine) error {
 		}
 	}
 	return err
+}
+
+// bury has the guest die of nothing in its log, which would kill the next one.
+func bury(e *Engine) {
+	e.mu.Lock()
+	defer e.unlock()
+	e.die(&fault{err: errors.New("out of bounds memory access")})
 }
 
 // small is the module with little memory.
@@ -94,9 +103,7 @@ func TestADeadGuestIsReopened(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 
-		e.mu.Lock() // since a log of what kills it would do so again
-		e.die(&fault{err: errors.New("out of bounds memory access")})
-		e.unlock()
+		bury(e)
 		_, _, err = e.Lookup(t.Context(), "report")
 		require.ErrorIs(t, err, errFull)
 		full.Store(false)
@@ -110,6 +117,102 @@ func TestADeadGuestIsReopened(t *testing.T) {
 		require.True(t, cancelled)
 		require.Equal(t, map[string]error{"worker": nil, "schedules": nil}, l.end())
 	})
+}
+
+// An instance that is opened from an older state gives the tokens of the one
+// before again, to others. Those who had them from that have lost them.
+func TestD6TheTokensOfADeadGuestAreLost(t *testing.T) {
+	var state []byte
+	e := open(t, Config{Reopen: func() ([]byte, []byte, error) { return state, nil, nil }})
+	ctx := t.Context()
+	for range 2 {
+		_, err := e.Enqueue(ctx, "mail", nil, tickonce.EnqueueOptions{})
+		require.NoError(t, err)
+	}
+	state, err := e.Snapshot()
+	require.NoError(t, err)
+	take := func(owner string) ([]*Job, *Lock) {
+		jobs, err := e.ClaimBatch(ctx, "mail", owner, 2)
+		require.NoError(t, err)
+		require.Len(t, jobs, 2)
+		lock, err := e.Lock(ctx, "database", owner, time.Hour)
+		require.NoError(t, err)
+		return jobs, lock
+	}
+	lost, lostLock := take("a")
+	bury(e)
+	jobs, lock := take("b")
+	require.Equal(t, lost[0].claim, jobs[0].claim)
+	require.Equal(t, lostLock.Term(), lock.Term())
+
+	for what, err := range map[string]error{
+		"ack": lost[0].Ack(ctx), "retry": lost[0].Retry(ctx, nil), "fail": lost[0].Fail(ctx, nil),
+		"heartbeat": lost[0].Heartbeat(ctx, time.Hour), "deliver": lost[0].Deliver("post", nil),
+		"in a transaction": e.Tx(ctx, func(tx *Tx) error { return tx.Ack(lost[0]) }),
+		"beside one that is live": e.Tx(ctx, func(tx *Tx) error {
+			return errors.Join(tx.Ack(jobs[0]), tx.Ack(lost[1]))
+		}),
+	} {
+		require.ErrorIs(t, err, tickonce.ErrClaimLost, what)
+	}
+	acked, err := e.AckAll(ctx, []*Job{lost[1], jobs[0], lost[0]})
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true, false}, acked)
+	require.NoError(t, e.Tx(ctx, func(tx *Tx) error {
+		require.ErrorIs(t, tx.Ack(lost[1]), tickonce.ErrClaimLost)
+		return tx.Ack(jobs[1])
+	}))
+	for _, held := range []func(context.Context) (bool, error){
+		func(ctx context.Context) (bool, error) { return lostLock.Renew(ctx, time.Hour) }, lostLock.Release,
+	} {
+		done, err := held(ctx)
+		require.NoError(t, err)
+		require.False(t, done)
+	}
+	held, err := lock.Release(ctx)
+	require.NoError(t, err)
+	require.True(t, held)
+
+	err = e.Tx(ctx, func(tx *Tx) error { // it dies before the commit
+		bury(e)
+		jobs, _ := take("a")
+		require.NoError(t, tx.Ack(jobs[0]))
+		bury(e)
+		jobs, _ = take("b")
+		require.ErrorIs(t, tx.Ack(jobs[1]), tickonce.ErrClaimLost, "no commit can have both")
+		return nil
+	})
+	require.ErrorIs(t, err, tickonce.ErrClaimLost)
+	info, err := e.Queue(ctx, "mail")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, info.Claimed)
+}
+
+// Nothing is appended behind a record that is torn, where it would not be found:
+// the instance goes on once that is cut off.
+func TestD3ADeadGuestIsNotReopenedBehindATornRecord(t *testing.T) {
+	log := &journal{}
+	torn := []byte{1}
+	e := open(t, Config{Journal: log, Reopen: func() ([]byte, []byte, error) { return nil, append(log.Bytes(), torn...), nil }})
+	enqueue := func() error {
+		_, err := e.Enqueue(t.Context(), "mail", nil, tickonce.EnqueueOptions{})
+		return err
+	}
+	require.NoError(t, enqueue())
+	stored := log.Bytes()
+	bury(e)
+	for range 2 {
+		err := enqueue()
+		require.ErrorAs(t, err, new(*DeadError))
+		require.ErrorContains(t, err, "the log ends within the frame of a record: cut it at byte "+strconv.Itoa(len(stored)))
+		require.Equal(t, stored, log.Bytes())
+	}
+	torn = nil
+	require.NoError(t, enqueue())
+	native, found, err := memengine.Open(tickonce.Config{Seed: 7}, memengine.Durable{Log: log.Bytes()})
+	require.NoError(t, err)
+	require.Empty(t, found.Torn)
+	same(t, native, e)
 }
 
 func TestCallTimeout(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/memengine"
 	"github.com/tickonce/tickonce/wasm/wire"
 )
 
@@ -80,24 +81,36 @@ func reads(op wire.Op) bool {
 
 // call makes a call of the guest.
 func (e *Engine) call(ctx context.Context, op wire.Op, r *wire.Request) (*wire.Reply, error) {
-	reply, _, err := e.exchange(ctx, op, r)
-	return reply, err
+	a, err := e.exchange(ctx, op, r, 0)
+	return a.Reply, err
 }
 
-// exchange makes a call of the guest, and answers the jobs that it claimed as
-// well.
-func (e *Engine) exchange(ctx context.Context, op wire.Op, r *wire.Request) (*wire.Reply, []wire.Record, error) {
+// answer is what a call brings.
+type answer struct {
+	*wire.Reply
+	jobs []*Job // that it claimed
+	from int    // which of the instances answered
+}
+
+// exchange makes a call of the guest. One that has claims or the term of a lock is
+// of the instance that gave them, and is ErrClaimLost if another took its place:
+// where that has an older state it gives the same tokens again, to others (D6).
+// Of 0 is of any.
+func (e *Engine) exchange(ctx context.Context, op wire.Op, r *wire.Request, of int) (answer, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	if err := sendable(r); err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	request := r.Encode(op)
 	e.mu.Lock()
 	defer e.unlock()
 	if err := e.ready(ctx); err != nil {
-		return nil, nil, refused(op.String(), err)
+		return answer{}, refused(op.String(), err)
+	}
+	if of != 0 && of != e.opened {
+		return answer{}, tickonce.ErrClaimLost
 	}
 	var reply *wire.Reply
 	claimed, err := e.do(ctx, func(i *instance) error {
@@ -114,9 +127,13 @@ func (e *Engine) exchange(ctx context.Context, op wire.Op, r *wire.Request) (*wi
 		e.moved.raise()
 	}
 	if err != nil {
-		return nil, nil, refused(op.String(), err)
+		return answer{}, refused(op.String(), err)
 	}
-	return reply, claimed, nil
+	a := answer{Reply: reply, from: e.opened}
+	for i := range claimed {
+		a.jobs = append(a.jobs, e.jobOf(&claimed[i]))
+	}
+	return a, nil
 }
 
 // unlock gives the lock back, and then tells of what happened under it.
@@ -182,8 +199,14 @@ func (e *Engine) ready(ctx context.Context) error {
 			return &DeadError{e.dead}
 		}
 		snapshot, log, err := e.config.Reopen()
+		var found memengine.Recovery
 		if err == nil {
-			_, err = e.open(ctx, snapshot, log)
+			found, err = e.open(ctx, snapshot, log)
+		}
+		if err == nil && found.Torn != "" && e.config.Journal != nil { // it would append behind that
+			e.guest.discard()
+			e.guest = nil
+			err = fmt.Errorf("the log %s: cut it at byte %d", found.Torn, found.Offset)
 		}
 		if err != nil {
 			return &DeadError{errors.Join(e.dead, fmt.Errorf("open it anew: %w", err))}

@@ -30,14 +30,16 @@ type Job struct {
 
 	engine *Engine
 	claim  wire.Claim
+	from   int // which of the engine's instances gave it
 }
 
+// jobOf is a job that the instance that is there has handed out.
 func (e *Engine) jobOf(r *wire.Record) *Job {
 	return &Job{
 		ID: r.Job, Queue: r.Queue, Payload: r.Payload, Schedule: r.Schedule, Boundary: r.Boundary, Origin: r.Origin,
 		Enqueued: r.Enqueued, RunAt: r.RunAt, Attempt: int(r.Attempt), MaxAttempts: int(r.MaxAttempts),
 		Priority: int16(r.Priority), LastError: r.LastError, Deadline: r.Deadline,
-		engine: e, claim: wire.Claim{Job: r.Job, Attempt: r.Attempt},
+		engine: e, claim: wire.Claim{Job: r.Job, Attempt: r.Attempt}, from: e.opened,
 	}
 }
 
@@ -54,7 +56,8 @@ func (j *Job) call(ctx context.Context, op wire.Op, r *wire.Request) (*wire.Repl
 		return nil, err
 	}
 	r.Claim = j.claim
-	return j.engine.call(ctx, op, r)
+	a, err := j.engine.exchange(ctx, op, r, j.from)
+	return a.Reply, err
 }
 
 // Ack is [tickonce.Job.Ack].

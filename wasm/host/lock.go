@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/wasm/wire"
 )
 
@@ -12,16 +13,17 @@ import (
 type Lock struct {
 	engine    *Engine
 	term      int64
+	from      int // which of the engine's instances gave it
 	expiresAt time.Time
 }
 
 // Lock is [tickonce.Engine.Lock].
 func (e *Engine) Lock(ctx context.Context, name, owner string, ttl time.Duration) (*Lock, error) {
-	reply, err := e.call(ctx, wire.OpLock, &wire.Request{Name: name, Owner: owner, For: ttl})
-	if err != nil || reply.Term == 0 {
+	a, err := e.exchange(ctx, wire.OpLock, &wire.Request{Name: name, Owner: owner, For: ttl}, 0)
+	if err != nil || a.Term == 0 {
 		return nil, err
 	}
-	return &Lock{e, reply.Term, reply.At}, nil
+	return &Lock{e, a.Term, a.from, a.At}, nil
 }
 
 // Term is [tickonce.Lock.Term].
@@ -32,15 +34,23 @@ func (l *Lock) ExpiresAt() time.Time { return l.expiresAt }
 
 // Renew is [tickonce.Lock.Renew].
 func (l *Lock) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
-	reply, err := l.engine.call(ctx, wire.OpRenewLock, &wire.Request{Term: l.term, For: ttl})
-	if err != nil || !reply.Done {
-		return false, err
+	a, held, err := l.call(ctx, wire.OpRenewLock, ttl)
+	if held {
+		l.expiresAt = a.At
 	}
-	l.expiresAt = reply.At
-	return true, nil
+	return held, err
 }
 
 // Release is [tickonce.Lock.Release].
 func (l *Lock) Release(ctx context.Context) (bool, error) {
-	return l.engine.done(ctx, wire.OpReleaseLock, &wire.Request{Term: l.term})
+	_, held, err := l.call(ctx, wire.OpReleaseLock, 0)
+	return held, err
+}
+
+func (l *Lock) call(ctx context.Context, op wire.Op, ttl time.Duration) (a answer, held bool, err error) {
+	a, err = l.engine.exchange(ctx, op, &wire.Request{Term: l.term, For: ttl}, l.from)
+	if err == tickonce.ErrClaimLost { // with its instance
+		err = nil
+	}
+	return a, a.Reply != nil && a.Done, err
 }

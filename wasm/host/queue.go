@@ -29,28 +29,35 @@ func (e *Engine) ClaimBatch(ctx context.Context, queue, worker string, n int) ([
 	if n == 0 { // for the guest that is 1
 		return nil, optionError("n", "is "+strconv.Itoa(n)+", want 1 to 10000")
 	}
-	_, claimed, err := e.exchange(ctx, wire.OpClaim, &wire.Request{Queue: queue, Worker: worker, Max: n})
-	var jobs []*Job
-	for i := range claimed {
-		jobs = append(jobs, e.jobOf(&claimed[i]))
-	}
-	return jobs, err
+	a, err := e.exchange(ctx, wire.OpClaim, &wire.Request{Queue: queue, Worker: worker, Max: n}, 0)
+	return a.jobs, err
 }
 
 // AckAll is [tickonce.Engine.AckAll].
 func (e *Engine) AckAll(ctx context.Context, jobs []*Job) (acked []bool, err error) {
-	claims := make([]wire.Claim, len(jobs))
+	var claims []wire.Claim
+	var at []int // of each, among the jobs
+	from := 0    // the latest of their instances, so that the claims of others are lost
 	for i, job := range jobs {
 		if err := job.of(e); err != nil {
 			return nil, err
 		}
-		claims[i] = job.claim
+		if job.from > from {
+			claims, at, from = nil, nil, job.from
+		}
+		if job.from == from {
+			claims, at = append(claims, job.claim), append(at, i)
+		}
 	}
-	reply, err := e.call(ctx, wire.OpAck, &wire.Request{Claims: claims})
-	if err != nil {
+	a, err := e.exchange(ctx, wire.OpAck, &wire.Request{Claims: claims}, from)
+	if err != nil && err != tickonce.ErrClaimLost {
 		return nil, err
 	}
-	return reply.Acked, nil
+	acked = make([]bool, len(jobs))
+	for k, i := range at {
+		acked[i] = err == nil && a.Acked[k]
+	}
+	return acked, nil
 }
 
 // Cancel is [tickonce.Engine.Cancel].

@@ -19,6 +19,7 @@ type Tx struct {
 	engine *Engine
 	ctx    context.Context
 	done   bool
+	from   int // which of the engine's instances gave the claims; 0: there are none
 	ops    []wire.TxOp
 	of     []subject // the ops
 	jobs   map[int]*TxJob
@@ -53,12 +54,12 @@ func (e *Engine) Tx(ctx context.Context, fn func(*Tx) error) error {
 	if len(tx.ops) == 0 {
 		return nil
 	}
-	reply, err := e.call(ctx, wire.OpTx, &wire.Request{Ops: tx.ops})
+	a, err := e.exchange(ctx, wire.OpTx, &wire.Request{Ops: tx.ops}, tx.from)
 	if err != nil {
 		return err
 	}
 	for i, job := range tx.jobs {
-		job.id, job.existing = reply.Results[i].Job, reply.Results[i].Existing
+		job.id, job.existing = a.Results[i].Job, a.Results[i].Existing
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func (tx *Tx) plan(ops []wire.TxOp) (*wire.Reply, error) {
 	for i := range ops {
 		ops[i].Seen = nil // what has changed since shows at the commit
 	}
-	reply, err := tx.engine.call(tx.ctx, wire.OpTx, &wire.Request{Ops: ops, Plan: true})
+	a, err := tx.engine.exchange(tx.ctx, wire.OpTx, &wire.Request{Ops: ops, Plan: true}, tx.from)
 	var refusal *wire.Error
 	if errors.As(err, &refusal) {
 		last := len(ops) - 1
@@ -114,7 +115,7 @@ func (tx *Tx) plan(ops []wire.TxOp) (*wire.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reply.Results[len(ops)-1], nil
+	return &a.Results[len(ops)-1], nil
 }
 
 // stageJob stages an op that makes a job.
@@ -214,11 +215,19 @@ func (tx *Tx) settle(op wire.Op, j *Job, failure *wire.Failure) error {
 	if err := j.of(tx.engine); err != nil {
 		return err
 	}
+	before := tx.from
+	if before != 0 && before != j.from {
+		return tickonce.ErrClaimLost
+	}
+	tx.from = j.from
 	r := wire.Request{Claim: j.claim, Error: failure}
 	if op == wire.OpAck {
 		r = wire.Request{Claims: []wire.Claim{j.claim}}
 	}
 	_, err := tx.stage(op, r, subject{job: j.ID})
+	if err != nil {
+		tx.from = before
+	}
 	return err
 }
 
