@@ -215,15 +215,35 @@ func TestD3ADeadGuestIsNotReopenedBehindATornRecord(t *testing.T) {
 	same(t, native, e)
 }
 
-func TestCallTimeout(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: code that can be stopped takes seconds to compile, for this test alone")
+// endless is a module with the exports of the guest, of which no call returns.
+func endless() []byte {
+	functions := []byte{byte(len(exports)) + 1}
+	for i, name := range append([]string{"_initialize"}, exports[:]...) {
+		functions = append(append(functions, byte(len(name))), name...)
+		functions = append(functions, 0, byte(min(i, 1))) // a function, its index
 	}
-	m, err := Compile(t.Context(), guest(t), Options{CallTimeout: time.Nanosecond})
+	module := []byte("\x00asm\x01\x00\x00\x00")
+	for _, section := range []struct {
+		id   byte
+		body []byte
+	}{
+		{1, []byte{2, 0x60, 0, 0, 0x60, 0, 1, 0x7f}}, // types: () and () i32
+		{3, []byte{2, 0, 1}},                         // functions: of the one, and of the other
+		{7, functions},                               // exports
+		{10, []byte{2, 2, 0, 0x0b, 8, 0, 0x03, 0x40, 0x0c, 0, 0x0b, 0x00, 0x0b}}, // code: none, and loop br 0 end unreachable
+	} {
+		module = append(append(module, section.id, byte(len(section.body)), byte(len(section.body)>>7)), section.body...)
+		module[len(module)-len(section.body)-2] |= 0x80 // more of the length follows
+	}
+	return module
+}
+
+func TestCallTimeout(t *testing.T) {
+	m, err := Compile(t.Context(), endless(), Options{CallTimeout: time.Millisecond})
 	require.NoError(t, err)
 	defer m.Close(t.Context())
 	_, _, err = m.Open(t.Context(), Config{})
-	require.ErrorContains(t, err, "a call of the guest took longer than 1ns")
+	require.ErrorContains(t, err, "a call of the guest took longer than 1ms")
 }
 
 func TestClose(t *testing.T) {
