@@ -20,6 +20,12 @@
 //	server.Kill(t)  // as if the machine had crashed
 //	server.Run(t)   // it recovers
 //
+// Connections break where a test wants them to:
+//
+//	proxy := pgtest.Shared(t).Proxy(t)
+//	pool := pgtest.Open(t, proxy.Config(t, pgtest.Superuser))
+//	proxy.Lose(pgtest.LoseReply, "commit") // done, but nobody is told
+//
 // The server is the newest that is installed. Where there is none, the tests
 // fail and say what to install; they are never skipped. It has no TCP port: its
 // socket lies in a temporary folder, and whoever connects is who they say. It

@@ -92,6 +92,7 @@ func TestKillAndRun(t *testing.T) {
 func TestNothingIsLeftBehind(t *testing.T) {
 	for _, how := range []string{"passed", "failed", "panicked", "killed"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestEnding$")
 			cmd.Env = append(cmd.Environ(), ending+"="+how)
 			var stderr bytes.Buffer

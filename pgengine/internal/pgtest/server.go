@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -34,6 +35,7 @@ type Server struct {
 	as          *syscall.Credential
 	guard       io.Closer
 	guarded     *exec.Cmd
+	proxies     atomic.Int32
 }
 
 // Start starts a server that the test has for itself, and stops and removes it
