@@ -26,7 +26,7 @@ var remedies = map[string]remedy{
 	"42P01": {changed, true},
 	"53100": {text: "make room on the server's disk"},
 	"53300": {text: "lower MaxConns of the pools that use the server, or raise its max_connections"},
-	"55P03": {text: "another transaction held it for longer than lock_timeout: look for it in pg_stat_activity"},
+	"55P03": {text: "another transaction held what it needs for longer than lock_timeout: pg_stat_activity shows which"},
 	"57014": {text: "unless somebody cancelled it, raise the role's statement_timeout"},
 }
 
