@@ -30,6 +30,7 @@ function show(value: unknown): string {
 
 export const isText: Rule = (name, value) => {
   if (typeof value !== "string") refuse(name, value, "a string");
+  if (/\p{Surrogate}/u.test(value)) refuse(name, value, "a text without half a surrogate pair, which is no character");
 };
 
 export const isFlag: Rule = (name, value) => {
@@ -54,6 +55,10 @@ export const isFunction: Rule = (name, value) => {
   if (typeof value !== "function") refuse(name, value, "a function");
 };
 
+export const isSignal: Rule = (name, value) => {
+  if (!(value instanceof AbortSignal)) throw new TypeError(`${name} is no AbortSignal`);
+};
+
 export const isBytes: Rule = (name, value) => {
   if (!(value instanceof Uint8Array)) refuse(name, value, "a Uint8Array");
 };
@@ -76,14 +81,22 @@ export const isListOf = (rule: Rule): Rule => (name, value) => {
   value.forEach((v, i) => rule(`${name}[${i}]`, v));
 };
 
-/** An object of options. One that is not known is refused; undefined is as good as left out. */
-export const isOptions = <T>(rules: Rules<T>): Rule => (name, value) => {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(name, value, "an object");
+/**
+ * An object of options. One that is not known is refused, and one that is needed
+ * and not there; undefined is as good as left out.
+ */
+export const isOptions = <T>(rules: Rules<T>, ...needed: (keyof T & string)[]): Rule => (name, value) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    refuse(name, value, needed.length > 0 ? `an object with ${needed.join(" and ")}` : "an object");
+  }
   for (const [key, v] of Object.entries(value)) {
     if (!Object.hasOwn(rules, key)) {
       throw new TypeError(`${name} has no "${key}", want any of ${Object.keys(rules).join(", ")}`);
     }
     if (v !== undefined) rules[key as keyof T](`${name}.${key}`, v);
+  }
+  for (const key of needed) {
+    if ((value as T)[key] === undefined) throw new TypeError(`${name} has no ${key}, which is needed`);
   }
 };
 

@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { has, instantOf, isBytes, isFlag, isFunction, isInstant, isListOf, isMS, isOneOf, isOptions, isText, isWhole } from "./check.js";
+import { has, instantOf, isBytes, isFlag, isFunction, isInstant, isListOf, isMS, isOneOf, isOptions, isSignal, isText, isWhole } from "./check.js";
 import { messageOf } from "./failure.js";
 import type { Host } from "./host.js";
 import { Job } from "./job.js";
@@ -118,9 +118,19 @@ export class Engine implements AsyncDisposable, Disposable {
     return this.session.leading;
   }
 
-  /** Resolves once this engine leads and has its state. */
-  lead(): Promise<void> {
-    return this.session.lead();
+  /**
+   * Resolves once this engine leads and has its state: for one that follows that may be days. With a `signal` it
+   * rejects with the reason of its abort; the engine goes on waiting.
+   */
+  async lead(options: { signal?: AbortSignal | undefined } = {}): Promise<void> {
+    isOptions<{ signal?: AbortSignal }>({ signal: isSignal })("options", options);
+    const { signal } = options;
+    if (!signal) return this.session.lead();
+    signal.throwIfAborted();
+    const over = new AbortController();
+    const aborted = new Promise<never>((_, reject) =>
+      signal.addEventListener("abort", () => reject(signal.reason), { signal: over.signal }));
+    await Promise.race([this.session.lead(), aborted]).finally(() => over.abort());
   }
 
   /** Creates a schedule, or replaces the one of its name. Its boundaries become jobs of the queue. `spec` is as "@every 5m". */
@@ -181,8 +191,8 @@ export class Engine implements AsyncDisposable, Disposable {
    */
   async claim(queue: string, options: { worker: string; max?: number | undefined }): Promise<Job[]> {
     isText("queue", queue);
-    isOptions<{ worker: string; max?: number }>({ worker: isText, max: isWhole })("options", options);
-    const begun = await this.session.call("claim", { queue, worker: options.worker ?? "", max: options.max });
+    isOptions<{ worker: string; max?: number }>({ worker: isText, max: isWhole }, "worker")("options", options);
+    const begun = await this.session.call("claim", { queue, worker: options.worker, max: options.max });
     return begun.map((b: Begun) => new Job(b));
   }
 
@@ -290,7 +300,7 @@ export class Engine implements AsyncDisposable, Disposable {
   /** Takes a lock for an owner, if it is free or the owner's. */
   async lock(name: string, options: { owner: string; forMS: number }): Promise<Lock | undefined> {
     isText("name", name);
-    isOptions<typeof options>({ owner: isText, forMS: isMS })("options", options);
+    isOptions<typeof options>({ owner: isText, forMS: isMS }, "owner", "forMS")("options", options);
     const { term, at } = await this.session.call("lock", { name, owner: options.owner, forMS: options.forMS });
     return term ? new Lock(this.session, name, term, at) : undefined;
   }

@@ -10,8 +10,9 @@
  * | `paused` `overlap` | a trigger is refused |
  * | `claim_lost` `conflict` | lost to another: read anew |
  * | `snapshot` | the snapshot cannot be read |
- * | `tx_done` | the transaction was committed before |
- * | `leadership_lost` `leader_gone` | this engine does not lead any more, or the one that leads went before it had answered: the outcome is unknown |
+ * | `tx_done` | the transaction was committed before: nothing is put into it any more |
+ * | `leadership_lost` | this engine does not lead any more: the outcome is unknown |
+ * | `leader_gone` | the one that leads went before it had answered, or has not answered in time: the outcome is unknown unless the message says it |
  * | `closed` | the engine was closed |
  * | `internal` | a fault of the engine itself |
  * | `abandoned` | a stop left jobs in hand |

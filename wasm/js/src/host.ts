@@ -4,6 +4,7 @@ import { TickonceError } from "./errors.js";
 import type { ErrorCode } from "./errors.js";
 import { Guest } from "./guest.js";
 import type { Handle } from "./guest.js";
+import { inOwnNames } from "./naming.js";
 import type { Op } from "./ops.js";
 
 /** One thing that an instance is asked to do, at an instant. */
@@ -48,7 +49,12 @@ export class LocalHost implements Host {
 
   async open(now: number, config: object, snapshot?: Uint8Array, log?: Uint8Array): Promise<Instance> {
     const guest = await Guest.of(this.#module);
-    return new LocalInstance(guest.open(now, config, snapshot, log));
+    try {
+      return new LocalInstance(guest.open(now, config, snapshot, log));
+    } catch (e) {
+      if (!(e instanceof TickonceError)) throw e;
+      throw new TickonceError(e.code, inOwnNames(e.message), { cause: e.cause });
+    }
   }
 
   setTimer(call: () => void, ms: number): unknown {
@@ -92,7 +98,7 @@ class LocalInstance implements Instance {
     } catch (e) {
       if (!(e instanceof TickonceError)) throw e;
       // A snapshot puts out nothing: what is there is of the call before.
-      return { error: { code: e.code, message: e.message }, out: e.code === "internal" || ask.op === "snapshot" ? nothing : this.#handle.out() };
+      return { error: { code: e.code, message: inOwnNames(e.message) }, out: e.code === "internal" || ask.op === "snapshot" ? nothing : this.#handle.out() };
     }
   }
 

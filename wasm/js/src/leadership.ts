@@ -28,8 +28,8 @@ export interface Leadership {
 
   /**
    * Sends a call to the engine that leads, and resolves with its answer. Rejects
-   * with a TickonceError: that of the answer, or "leader_gone" where the outcome
-   * is unknown. The engine aborts the signal when it leads itself, after its
+   * with a TickonceError: that of the answer, or "leader_gone" where there is none
+   * and will be none, or none in time: it must not wait for ever. The engine aborts the signal when it leads itself, after its
    * acquire, and then makes the call: a call that is rejected by the signal's
    * reason was not sent, or is a read.
    */

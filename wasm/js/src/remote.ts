@@ -25,12 +25,18 @@ export type Response =
 export interface Thread {
   post(request: Request): void;
   terminate(): void;
+  /** Whether the process is to wait for the thread. */
+  hold?(on: boolean): void;
 }
 
 /** Begins a thread; told is what it says, and why it is gone if it goes by itself. */
 export type Spawn = (told: (response: Response) => void, gone: (why: unknown) => void) => Thread;
 
-/** The host that is another thread. The thread is there while there are engines; timers that are set without one are this thread's. */
+/**
+ * The host that is another thread. The thread is there while there are engines, and
+ * keeps a process alive as long as something is asked of it; timers that are set
+ * without one are this thread's.
+ */
 export class RemoteHost implements Host {
   readonly #module: WebAssembly.Module;
   readonly #spawn: Spawn;
@@ -72,6 +78,7 @@ export class RemoteHost implements Host {
     const timer = ++this.#last;
     this.#timers.set(timer, call);
     this.#running().post({ kind: "timer", timer, ms });
+    this.#rest();
     return timer;
   }
 
@@ -86,6 +93,7 @@ export class RemoteHost implements Host {
     return new Promise((resolve, reject) => {
       this.#asked.set(request.id, { resolve, reject });
       this.#running().post(request);
+      this.#rest();
     });
   }
 
@@ -98,9 +106,10 @@ export class RemoteHost implements Host {
     return this.#thread;
   }
 
-  /** Ends the thread when nobody needs it. */
+  /** Ends the thread when nobody needs it, and lets it go when nobody waits for it. */
   #rest(): void {
-    if (this.#instances.size > 0 || this.#timers.size > 0 || this.#asked.size > 0) return;
+    const waited = this.#timers.size > 0 || this.#asked.size > 0;
+    if (waited || this.#instances.size > 0) return this.#thread?.hold?.(waited);
     this.#thread?.terminate();
     this.#thread = undefined;
   }

@@ -1,8 +1,8 @@
 // What a caller hands over, judged and as the requests have it: plain objects,
 // which can be cloned and posted.
 
-import { instantOf, isAny, isFlag, isInstant, isMS, isOneOf, isOptions, isText, isWhole } from "./check.js";
-import type { ActiveHours, CatchUp, Claim, EnqueueOptions, OutboxOptions, Payload, ScheduleOptions } from "./types.js";
+import { instantOf, isAny, isFlag, isInstant, isMS, isOneOf, isOptions, isText, isWhole, refuse } from "./check.js";
+import type { ActiveHours, CatchUp, Claim, EnqueueOptions, OutboxOptions, Payload, Schedule, ScheduleOptions } from "./types.js";
 import { encodePayload } from "./values.js";
 
 /** The policies of catching up that have a name. */
@@ -13,7 +13,14 @@ const policies = {
   none: { windowMS: -2, count: 1, newest: true },
 } satisfies Record<string, CatchUp>;
 
-const isCatchUp = isOptions<CatchUp>({ windowMS: isMS, count: isWhole, newest: isFlag });
+const isCatchUp = isOptions<CatchUp>({
+  windowMS: (name, value) => {
+    isMS(name, value);
+    if ((value as number) < -2) refuse(name, value, "whole milliseconds, or -1 or -2");
+  },
+  count: isWhole,
+  newest: isFlag,
+});
 const isPolicy = isOneOf(...Object.keys(policies));
 
 const isScheduleOptions = isOptions<ScheduleOptions>({
@@ -26,7 +33,7 @@ const isScheduleOptions = isOptions<ScheduleOptions>({
   anchor: isInstant,
   catchUp: (name, value) => (typeof value === "object" ? isCatchUp : isPolicy)(name, value),
   overlap: isOneOf("allow", "skip", "buffer_one"),
-  activeHours: isOptions<ActiveHours>({ from: isText, to: isText, zone: isText }),
+  activeHours: isOptions<ActiveHours>({ from: isText, to: isText, zone: isText }, "from", "to"),
   runOnce: isFlag,
   breaker: isWhole,
   timeoutMS: isMS,
@@ -52,6 +59,13 @@ export function scheduleRequest(name: string, spec: string, queue: string, optio
       catchUp: typeof catchUp === "string" ? policies[catchUp] : plain(catchUp), activeHours: plain(activeHours),
     },
   };
+}
+
+/** A schedule as it was answered, or that there was none. */
+export function seenRequest(seen: Schedule | undefined): object {
+  if (seen === undefined) return {};
+  if (!(seen?.payload instanceof Uint8Array)) refuse("seen", seen, "a schedule as lookup answers it, or undefined");
+  return { schedule: { ...seen, payload: encodePayload(seen.payload) } };
 }
 
 const isEnqueueOptions = isOptions<EnqueueOptions>({

@@ -211,10 +211,15 @@ export class Session {
       answers = [{ error: { code: "internal", message: messageOf(cause) }, out: new Uint8Array() }];
       told = [[]];
     }
-    const fault = answers.at(-1)?.error?.code === "internal" ? errorOf(answers.at(-1)!) : undefined;
+    const errors = answers.map(a => a.error && errorOf(a));
+    const fault = errors.at(-1)?.code === "internal" ? errors.at(-1) : undefined;
     if (fault) this.#waiting.unshift(...calls.slice(answers.length)); // they were not begun
     calls.length = answers.length;
     const records = told.flat().filter(r => r.kind !== "journal" && !isClaimed(r));
+    const answer = (i: number) => {
+      if (errors[i]) calls[i]!.reject(errors[i]);
+      else calls[i]!.resolve(valueOf(asks[i]!, answers[i]!, told[i]!));
+    };
 
     const failure = await this.#keep(instance, told.flat(), !fault);
     if (this.#instance !== instance) {
@@ -225,24 +230,17 @@ export class Session {
     if (failure) {
       // What an engine that runs is told of itself is in no record.
       calls.forEach((call, i) => {
-        if (own.has(asks[i]!.op) && asks[i]!.op !== "step") this.#answer(call, asks[i]!, answers[i]!, told[i]!);
+        if (own.has(asks[i]!.op) && asks[i]!.op !== "step") answer(i);
         else call.reject(failure);
       });
       if (!fault) this.#unstored = records;
       if (failure.code === "taken") return this.#taken(failure);
     } else {
-      calls.forEach((call, i) => this.#answer(call, asks[i]!, answers[i]!, told[i]!));
+      calls.forEach((_, i) => answer(i));
       this.#tell(records);
       if (asks.some(ask => "request" in ask && !isRead(ask.op, ask.request))) this.listener?.written();
     }
     if (fault) this.#fault(fault);
-  }
-
-  #answer(call: Waiting, ask: Ask, answer: Answer, told: OutRecord[]): void {
-    if (answer.error) return call.reject(errorOf(answer));
-    if (ask.op === "step") return call.resolve({ next: answer.reply, records: told });
-    if (ask.op === "claim") return call.resolve(told.filter(isClaimed));
-    call.resolve(answer.reply);
   }
 
   /** Stores what the journal of a turn says. Answers why that failed. */
@@ -433,6 +431,18 @@ async function load(store: Store): Promise<Stored> {
 
 function storeError(cause: unknown, what: string): StoreError {
   return cause instanceof StoreError ? cause : new StoreError("unavailable", `${what}: ${messageOf(cause)}`, { cause });
+}
+
+/** What a call resolves with. */
+function valueOf(ask: Ask, { reply }: Answer, told: OutRecord[]): unknown {
+  switch (ask.op) {
+    case "step":
+      return { next: reply, records: told };
+    case "claim":
+      return told.filter(isClaimed);
+    default:
+      return reply;
+  }
 }
 
 /** A job that was claimed by a call, whose reply has it. */

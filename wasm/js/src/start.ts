@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { isFunction, isMS, isOptions, isWhole, refuse } from "./check.js";
+import { isFunction, isMS, isOptions, isSignal, isWhole, refuse } from "./check.js";
 import type { Engine } from "./engine.js";
 import { TickonceError } from "./errors.js";
 import { failureOf } from "./failure.js";
@@ -49,7 +49,7 @@ export interface StartOptions {
   onError?: ((error: unknown) => void) | undefined;
 }
 
-const isWork = isOptions<Work>({ handler: isFunction, concurrency: isWhole, timeoutMS: isMS });
+const isWork = isOptions<Work>({ handler: isFunction, concurrency: isWhole, timeoutMS: isMS }, "handler");
 
 const isHandlers = (name: string, value: unknown) => {
   if (typeof value !== "object" || value === null) refuse(name, value, "handlers by the names of their queues");
@@ -57,14 +57,11 @@ const isHandlers = (name: string, value: unknown) => {
     if (typeof work === "function") continue;
     if (typeof work !== "object" || work === null) refuse(`${name}.${queue}`, work, "a function, or an object with a handler");
     isWork(`${name}.${queue}`, work);
-    if (!work.handler) throw new TypeError(`${name}.${queue} has no handler`);
   }
 };
 
 const isStartOptions = isOptions<StartOptions>({
-  signal: (name, value) => {
-    if (!(value instanceof AbortSignal)) throw new TypeError(`${name} is no AbortSignal`);
-  },
+  signal: isSignal,
   outboxes: isHandlers,
   concurrency: isWhole,
   timeoutMS: isMS,
@@ -106,15 +103,18 @@ const sliceMS = 1000;
 /** The default of StartOptions.stopTimeoutMS, and how long handlers have behind it: those of the engine. */
 const stopTimeoutMS = 10_000, noticeMS = 5000;
 
+/** What the queues of outboxes begin with. */
+const outboxPrefix = "__alkstore_outbox:";
+
 const pausesMS = [100, 200, 400, 5000];
 
 class Loop implements Run, Listener {
   readonly done: Promise<void>;
   readonly #session: Session;
   readonly #options: StartOptions;
-  readonly #plan: { request: object; handler: Handler }[];
+  readonly #plan: { queue: string; request: object; handler: Handler }[];
 
-  #workers = new Map<number, Handler>();
+  #workers = new Set<number>();
   #runner = false;
   #gone: TickonceError | undefined; // why what was begun last is gone
   #inHand = new Map<number, AbortController>(); // by their runs
@@ -129,6 +129,7 @@ class Loop implements Run, Listener {
   readonly #halted = new Promise<void>(resolve => (this.#halt = resolve));
   #over = false;
   #error: unknown; // of the end
+  #reported: unknown; // what onError was told last
   readonly #unwatch: () => void;
   #end!: { resolve(): void; reject(error: unknown): void };
 
@@ -148,11 +149,11 @@ class Loop implements Run, Listener {
     else this.#wake();
   }
 
-  #works(kind: "queue" | "outbox", handlers: Handlers): { request: object; handler: Handler }[] {
+  #works(kind: "queue" | "outbox", handlers: Handlers): { queue: string; request: object; handler: Handler }[] {
     const { concurrency, timeoutMS, stopTimeoutMS } = this.#options;
     return Object.entries(handlers).map(([name, work]) => {
       const { handler, ...own } = typeof work === "function" ? { handler: work } : work;
-      return { handler, request: { [kind]: name, options: { concurrency, timeoutMS, stopTimeoutMS, ...own } } };
+      return { queue: kind === "outbox" ? outboxPrefix + name : name, handler, request: { [kind]: name, options: { concurrency, timeoutMS, stopTimeoutMS, ...own } } };
     });
   }
 
@@ -176,7 +177,7 @@ class Loop implements Run, Listener {
   }
 
   async #stop(): Promise<void> {
-    const calls = [...this.#workers.keys()].map(worker => this.#session.call("stopWork", { worker }));
+    const calls = [...this.#workers].map(worker => this.#session.call("stopWork", { worker }));
     if (this.#runner) calls.push(this.#session.call("stop"));
     await Promise.allSettled(calls); // what fails is gone, or is told by the next step
     this.#wake();
@@ -236,8 +237,8 @@ class Loop implements Run, Listener {
     ]);
     if (this.#gone) throw this.#gone;
     this.#runner = runner.status === "fulfilled";
-    workers.forEach((w, i) => {
-      if (w.status === "fulfilled") this.#workers.set(w.value.worker, this.#plan[i]!.handler);
+    workers.forEach(w => {
+      if (w.status === "fulfilled") this.#workers.add(w.value.worker);
     });
     const refused = [runner, ...workers].find(r => r.status === "rejected");
     if (refused && !this.#runner) throw refused.reason; // the instance is gone
@@ -266,7 +267,7 @@ class Loop implements Run, Listener {
     for (const r of records) {
       switch (r.kind) {
         case "begun":
-          void this.#run(r.run, r.worker, new Job(r));
+          void this.#run(r.run, new Job(r));
           break;
         case "ended":
           this.#inHand.get(r.run)?.abort(r.error);
@@ -278,8 +279,9 @@ class Loop implements Run, Listener {
     }
   }
 
-  async #run(id: number, worker: number, job: Job): Promise<void> {
-    const handler = this.#workers.get(worker);
+  async #run(id: number, job: Job): Promise<void> {
+    // Not by its worker: another's step in the turn in which that began comes before the answer that names it.
+    const handler = this.#plan.find(({ queue }) => queue === job.queue)?.handler;
     if (!handler) return;
     const controller = new AbortController();
     this.#inHand.set(id, controller);
@@ -320,7 +322,10 @@ class Loop implements Run, Listener {
     for (const controller of left) controller.abort(reason);
   }
 
+  /** Tells of an error, once: it may be that of several calls of a turn, and end what was begun besides. */
   #report(error: unknown): void {
+    if (error === this.#reported) return;
+    this.#reported = error;
     safely(() => (this.#options.onError ?? console.error)(error));
   }
 }

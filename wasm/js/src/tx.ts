@@ -2,13 +2,13 @@ import { isFlag, isListOf, isOptions, isText, isWhole } from "./check.js";
 import { TickonceError } from "./errors.js";
 import { messageOf } from "./failure.js";
 import { txResultOf } from "./replies.js";
-import { claimOf, enqueueRequest, outboxRequest, scheduleRequest } from "./requests.js";
+import { claimOf, enqueueRequest, outboxRequest, scheduleRequest, seenRequest } from "./requests.js";
 import type { Session } from "./session.js";
-import type { Claim, EnqueueOptions, OutboxOptions, Payload, ScheduleOptions, TxResult } from "./types.js";
+import type { Claim, EnqueueOptions, OutboxOptions, Payload, Schedule, ScheduleOptions, TxResult } from "./types.js";
 
 /**
  * A transaction: what is put into it is done together by {@link commit}, or none
- * of it. Nothing happens before.
+ * of it. Nothing happens before; what comes behind it throws "tx_done".
  *
  *     await eng.tx().ack(job).enqueue("next", { after: job.id }).commit();
  */
@@ -22,7 +22,12 @@ export class Tx {
     this.#session = session;
   }
 
+  #refuseIfCommitted(): void {
+    if (this.#committed) throw new TickonceError("tx_done", "the transaction was committed before: begin another");
+  }
+
   #put(op: string, request: object): this {
+    this.#refuseIfCommitted();
     this.#ops.push({ op, ...request });
     return this;
   }
@@ -45,6 +50,21 @@ export class Tx {
     isText("name", name);
     isOptions<{ catchUp?: boolean }>({ catchUp: isFlag })("options", options);
     return this.#put("resume", { name, ...options });
+  }
+
+  /** Reads a schedule as the ops before have left it, for the result of this op. */
+  lookup(name: string): this {
+    isText("name", name);
+    return this.#put("lookup", { name });
+  }
+
+  /**
+   * Makes the commit reject with "conflict" if the schedule is by now another than
+   * `seen`, which is what {@link Engine.lookup} has answered: undefined, it was not there.
+   */
+  unchanged(name: string, seen: Schedule | undefined): this {
+    isText("name", name);
+    return this.#put("lookup", { name, seen: seenRequest(seen) });
   }
 
   trigger(name: string): this {
@@ -93,15 +113,16 @@ export class Tx {
     return this.#put("purge", { queue, jobs });
   }
 
-  /** Does it, and answers what each op did. Rejects with a TickonceError that names the op at fault; nothing is done then. Once only: then with "tx_done". */
+  /** Does it, and answers what each op did. Rejects with a TickonceError that names the op at fault; nothing is done then. Once only, however it ends. */
   async commit(): Promise<TxResult[]> {
-    if (this.#committed) throw new TickonceError("tx_done", "the transaction was committed before: begin another");
+    this.#refuseIfCommitted();
     this.#committed = true;
     return this.#send(false);
   }
 
   /** Answers what a commit would do, without the ids of new jobs, and does nothing. */
-  plan(): Promise<TxResult[]> {
+  async plan(): Promise<TxResult[]> {
+    this.#refuseIfCommitted();
     return this.#send(true);
   }
 

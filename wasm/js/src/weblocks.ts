@@ -7,7 +7,7 @@ import { isRead } from "./ops.js";
 // when another term begins it is known which calls nobody has seen.
 type Message =
   | { kind: "who" } // leads?
-  | { kind: "leads"; term: string }
+  | { kind: "leads"; term?: string } // without a term: nobody for now
   | { kind: "call"; term: string; id: string; call: Call }
   | { kind: "answer"; id: string; value?: unknown; error?: { code: ErrorCode; message: string } };
 
@@ -18,6 +18,9 @@ interface Pending {
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
+
+/** How long a call waits for its answer: a leader that is frozen gives none. */
+const answerMS = 30_000;
 
 /** The leadership of a tab, see {@link webLocks}. */
 export interface WebLocks extends Leadership {
@@ -38,8 +41,9 @@ export interface WebLocks extends Leadership {
  * term is lost at once.
  *
  * When the leader goes before it has answered, a read is sent to the next one; of
- * a write nobody knows whether it was done, and it rejects with "leader_gone". A
- * call that no leader has seen yet waits for one, as long as its signal lets it.
+ * a write nobody knows whether it was done, and it rejects with "leader_gone" as
+ * soon as the next one has the lock. So does a call that has no answer after 30 s;
+ * one that no leader has seen by then was not done, and its error says so.
  *
  * A leader that is frozen keeps its lock, and so nothing fires until it thaws;
  * then what was missed is caught up as after any sleep. Chromium does not freeze a
@@ -141,6 +145,14 @@ export function webLocks(name: string): WebLocks {
     }
   }
 
+  /** There is no answer in time. Where this tab leads by now, it waits for itself to have loaded. */
+  function overdue(p: Pending): void {
+    if (mine) return;
+    const found = p.sentTo === undefined ? "no tab that leads was found" : "the tab that leads has not answered";
+    const so = p.sentTo === undefined || isRead(p.call.op, p.call.request) ? "it was not done" : "whether it was done is not known";
+    p.reject(new TickonceError("leader_gone", `${p.call.op}: ${found} within ${answerMS / 1000} s: ${so}`));
+  }
+
   /** Sends what waits to the leader, and sees to what was sent to an earlier one. */
   function sendAll(): void {
     for (const [id, p] of pending) {
@@ -171,6 +183,7 @@ export function webLocks(name: string): WebLocks {
     };
     leader = undefined;
     sendAll(); // nobody answers any more
+    post({ kind: "leads" });
     return {
       lose: mine.lose,
       term: {
@@ -230,6 +243,7 @@ export function webLocks(name: string): WebLocks {
         const id = crypto.randomUUID();
         const done = () => {
           if (pending.delete(id)) leave();
+          clearInterval(late);
           signal?.removeEventListener("abort", aborted);
         };
         const aborted = () => {
@@ -237,7 +251,7 @@ export function webLocks(name: string): WebLocks {
           reject(signal!.reason);
         };
         signal?.addEventListener("abort", aborted);
-        pending.set(id, {
+        const p: Pending = {
           call,
           resolve: (value) => {
             done();
@@ -247,7 +261,9 @@ export function webLocks(name: string): WebLocks {
             done();
             reject(reason);
           },
-        });
+        };
+        pending.set(id, p);
+        const late = setInterval(() => overdue(p), answerMS);
         if (leader === undefined) post({ kind: "who" });
         sendAll();
       });

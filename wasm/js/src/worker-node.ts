@@ -20,5 +20,9 @@ const spawn: Spawn = (told, gone) => {
   worker.on("message", told);
   worker.on("error", gone);
   worker.on("exit", code => gone(`it ended with code ${code}`));
-  return { post: request => worker.postMessage(request), terminate: () => void worker.terminate() };
+  return {
+    post: request => worker.postMessage(request),
+    terminate: () => void worker.terminate(),
+    hold: on => (on ? worker.ref() : worker.unref()),
+  };
 };

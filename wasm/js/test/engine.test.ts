@@ -118,19 +118,51 @@ test("a transaction is done whole or not at all", async () => {
   assert.equal(scheduled!.schedule!.name, "s");
   assert.equal((await eng.outbox("out").info()).pending, 1);
   await assert.rejects(eng.tx().ack(job!).commit(), refused("claim_lost"));
-  const tx = eng.tx().enqueue("late");
-  const committed = tx.commit();
-  tx.enqueue("late");
-  assert.equal((await committed).length, 1, "what was put into it by then");
 });
 
-test("a transaction is committed once", async () => {
+test("a transaction is committed once, and takes nothing behind that", async () => {
   await using eng = open();
   const tx = eng.tx().enqueue("q");
   await tx.plan();
-  await tx.commit();
+  const committed = tx.commit();
+  assert.throws(() => tx.enqueue("late"), refused("tx_done"));
+  assert.equal((await committed).length, 1);
   await assert.rejects(tx.commit(), refused("tx_done"));
+  await assert.rejects(tx.plan(), refused("tx_done"));
   assert.equal((await eng.queue("q")).enqueued, 1);
+
+  const failed = eng.tx().pause("");
+  await assert.rejects(failed.commit(), refused("invalid_name"));
+  assert.throws(() => failed.enqueue("late"), refused("tx_done"));
+});
+
+test("a transaction reads what its ops have left, and is in conflict with what has changed since it was read", async () => {
+  await using eng = open();
+  assert.equal(await eng.lookup("s"), undefined);
+  const create = () => eng.tx().unchanged("s", undefined).schedule("s", "@every 1h", "q", { payload: "first", activeHours: { from: "09:00", to: "17:00" } });
+  const [, , found] = await create().lookup("s").plan();
+  assert.equal(new TextDecoder().decode(found!.schedule!.payload), "first");
+  await create().commit();
+  await assert.rejects(create().commit(), refused("conflict"));
+
+  const seen = await eng.lookup("s");
+  const move = () => eng.tx().unchanged("s", seen).schedule("s", "@every 2h", "q").enqueue("moved");
+  await move().commit();
+  await assert.rejects(move().commit(), refused("conflict"));
+  assert.equal((await eng.queue("moved")).enqueued, 1);
+});
+
+test("who waits for the lead may cease to, and the engine goes on", async () => {
+  const chair = new Chair();
+  await using eng = open({ leadership: chair });
+  const enough = new AbortController();
+  const waiting = assert.rejects(eng.lead({ signal: enough.signal }), /enough/);
+  enough.abort(new Error("enough"));
+  await waiting;
+  await assert.rejects(eng.lead({ signal: enough.signal }), /enough/);
+  chair.give();
+  await eng.lead({ signal: new AbortController().signal });
+  assert.equal(eng.leading, true);
 });
 
 test("a lock is one owner's at a time", async () => {
@@ -511,6 +543,23 @@ test("a closed engine refuses everything, and has given up all it had", async ()
   await other.lead();
   await other.close();
   assert.equal(chair.released, 1);
+});
+
+test("calls that wait are refused by a close at once, whatever the store does", async () => {
+  const store = new Faulty(), gate = new Gate();
+  const eng = open({ store });
+  await eng.lead();
+  store.gate = gate.promise;
+  const storing = eng.enqueue("q");
+  await new Promise(setImmediate);
+  let refusal: unknown;
+  eng.enqueue("q").catch(error => (refusal = error));
+  const closed = eng.close();
+  await new Promise(setImmediate);
+  assert.ok(refused("closed")(refusal));
+  gate.resolve();
+  assert.equal(await storing, 1);
+  await closed;
 });
 
 test("what a callback throws is its own affair", async t => {

@@ -32,6 +32,15 @@ const wrong: [string, (eng: Loose) => unknown, RegExp][] = [
   ["no claim at all", e => e["fail"]!(undefined, "x"), /^the claim has no id and attempt/],
   ["jobs that are texts", e => e["purge"]!("q", "1"), /^jobs\[0\] is "1", want a whole number$/],
   ["an unknown option of claim", e => e["claim"]!("q", { worker: "w", n: 2 }), /^options has no "n", want any of worker, max$/],
+  ["a claim of nobody", e => e["claim"]!("q", {}), /^options has no worker, which is needed$/],
+  ["a claim without options", e => e["claim"]!("q"), /^options is undefined, want an object with worker$/],
+  ["a lock of nobody", e => e["lock"]!("l", { forMS: 1000 }), /^options has no owner, which is needed$/],
+  ["a lock for ever", e => e["lock"]!("l", { owner: "o" }), /^options has no forMS, which is needed$/],
+  ["half of the active hours", e => e["schedule"]!("s", "@every 1s", "q", { activeHours: { from: "09:00" } }), /^options.activeHours has no to, which is needed$/],
+  ["a window that stands for nothing", e => e["schedule"]!("s", "@every 1s", "q", { catchUp: { windowMS: -3 } }), /^options.catchUp.windowMS is -3, want whole milliseconds, or -1 or -2$/],
+  ["half a surrogate pair", e => e["enqueue"]!("q", "", { key: "\ud800" }), /^options.key is "\\ud800", want a text without half a surrogate pair/],
+  ["a schedule that was seen and is none", e => e["tx"]!()["unchanged"]!("s", { name: "s" }), /^seen is an object, want a schedule as lookup answers it, or undefined$/],
+  ["a wait with something else than a signal", e => e["lead"]!({ signal: 5 }), /^options.signal is no AbortSignal$/],
   ["a boundary that is no instant", e => e["why"]!("s", "today"), /^boundary is "today", want milliseconds since the epoch, or a Date$/],
 ];
 
@@ -61,6 +70,57 @@ for (const [what, call, code] of refused) {
   });
 }
 
+// The engine has the rules, and Go's names of the options; who reads a message has these.
+const claimed = async (eng: Engine) => {
+  await eng.enqueue("q");
+  return (await eng.claim("q", { worker: "w" }))[0]!;
+};
+const started = (work: object, options = {}) => (eng: Engine) => start(eng, { q: { handler: () => {}, ...work } }, options).done;
+
+const named: [(eng: Engine) => Promise<unknown>, string][] = [
+  [e => e.enqueue("q", "", { delayMS: -1 }), "delayMS is -1 ms, want 0 or more"],
+  [e => e.enqueue("q", "", { delayMS: 1, runAt: 1 }), "runAt and delayMS are both set, want one"],
+  [e => e.enqueue("q", "", { runAt: 9e15 }), "runAt is in the year 287168, want -280000 to 280000"],
+  [e => e.enqueue("q", "", { expiresMS: -1 }), "expiresMS is -1 ms, want 0 or more"],
+  [e => e.enqueue("q", "", { visibilityMS: -1 }), "visibilityMS is -1 ms, want 0 or more"],
+  [e => e.enqueue("q", "", { maxAttempts: -1 }), "maxAttempts is -1, want 0 to 2147483647"],
+  [e => e.enqueue("q", "", { baseBackoffMS: 3_600_001 }), "baseBackoffMS is 3600001 ms, want at most 3600000 ms"],
+  [e => e.schedule("s", "@every 1h", "q", { timeoutMS: -1 }), "timeoutMS is -1 ms, want 0 or more"],
+  [e => e.schedule("s", "@every 1h", "q", { breaker: 256 }), "breaker is 256, want -1 to 255"],
+  [e => e.schedule("s", "@every 1h", "q", { catchUp: { count: 65 } }), "catchUp.count is 65, want 0 to 64"],
+  [e => e.schedule("s", "@every 1h", "q", { activeHours: { from: "9", to: "10:00" } }), 'activeHours.from is "9", want hh:mm from 00:00 to 23:59'],
+  [e => e.schedule("s", "@every 1h", "q", { activeHours: { from: "09:00", to: "10:00", zone: "Delay 5m" } }), 'activeHours.zone is "Delay 5m": it is none of the zones in the configuration'],
+  [e => e.schedule("s", "@every 1h", "q", { anchor: -9e15 }), "anchor is in the year -283229, want -280000 to 280000"],
+  [e => e.schedule("s", "@every 1h", "q", { runOnce: true, maxAttempts: 3 }), "maxAttempts is 3, want 1 or 0 with runOnce"],
+  [e => e.claim("q", { worker: "w", max: 10_001 }), "max is 10001, want 1 to 10000"],
+  [e => e.lock("l", { owner: "o", forMS: 86_400_001 }), "forMS is 86400001 ms, want whole milliseconds from 1 ms to 86400000 ms"],
+  [async e => (await e.lock("l", { owner: "o", forMS: 1000 }))!.renew(0), "forMS is 0 ms, want whole milliseconds from 1 ms to 86400000 ms"],
+  [async e => e.heartbeat(await claimed(e), -1), "forMS is -1 ms, want 0 or more"],
+  [async e => e.retry(await claimed(e), "x", { afterMS: -1 }), "afterMS is -1 ms, want 0 or more"],
+  [e => e.outbox("o").enqueue(1, { maxAttempts: -1 }), "maxAttempts is -1, want 0 to 2147483647"],
+  [started({ concurrency: 10_001 }), "concurrency is 10001, want 1 to 10000"],
+  [started({ timeoutMS: -1 }), "timeoutMS is -1 ms, want whole milliseconds from 1 ms to 9223372036854 ms"],
+  [() => open({ batch: -1 }).lead(), "batch is -1, want 1 to 100000"],
+  [() => open({ onTimeMS: -1 }).lead(), "onTimeMS is -1 ms, want whole milliseconds from 1 ms to 86400000 ms"],
+  [() => open({ details: -1 }).lead(), "details is -1, want 1 to 100000"],
+  [() => open({ limits: { runs: -1, skips: -1 } }).lead(), "limits.runs is -1, want 1 to 2147483647\ninvalid option: limits.skips is -1, want 1 to 2147483647"],
+];
+
+for (const [call, message] of named) {
+  test(`an option is named as it was given: ${message}`, async () => {
+    await using eng = open();
+    await assert.rejects(call(eng), { name: "TickonceError", code: "invalid_option", message: `invalid option: ${message}` });
+  });
+}
+
+test("an option is named as it was given in a transaction, and so is a limit", async () => {
+  await using eng = open({ limits: { queueLength: 1, payload: 3 } });
+  await assert.rejects(eng.tx().enqueue("q", "", { delayMS: -1 }).commit(), { message: "op 0, enqueue: invalid option: delayMS is -1 ms, want 0 or more" });
+  await assert.rejects(eng.enqueue("q", "long"), { message: "limit exceeded: limits.payload is 3, this would make 4" });
+  await eng.enqueue("q");
+  await assert.rejects(eng.enqueue("q"), { message: /limit exceeded: limits.queueLength is 1, this would make 2 in "q"$/ });
+});
+
 const opened: [object, RegExp][] = [
   [{ storage: {} }, /^options has no "storage", want any of store, leadership/],
   [{ store: {} }, /^options.store has no method load, want an object with load, append, replace$/],
@@ -84,7 +144,7 @@ test("start refuses what is no handler, options that are not known, and a second
   const loose = start as unknown as (...args: unknown[]) => unknown;
   assert.throws(() => loose(eng, () => {}), /^TypeError: handlers is a function, want handlers by the names of their queues$/);
   assert.throws(() => loose(eng, { q: 5 }), /^TypeError: handlers.q is 5, want a function, or an object with a handler$/);
-  assert.throws(() => loose(eng, { q: { concurrency: 2 } }), /^TypeError: handlers.q has no handler$/);
+  assert.throws(() => loose(eng, { q: { concurrency: 2 } }), /^TypeError: handlers.q has no handler, which is needed$/);
   assert.throws(() => loose(eng, { q: { handler: () => {}, retries: 2 } }), /^TypeError: handlers.q has no "retries"/);
   assert.throws(() => loose(eng, {}, { signal: {} }), /^TypeError: options.signal is no AbortSignal$/);
   assert.throws(() => loose(eng, {}, { queues: {} }), /^TypeError: options has no "queues"/);

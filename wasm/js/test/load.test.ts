@@ -12,6 +12,7 @@ import type { LoadOptions } from "../src/load.js";
 import { load as loadSlim } from "../src/slim.js";
 import { imports } from "../src/wasi.js";
 import { module } from "./guest.js";
+import { trapNext } from "./rig.js";
 
 const bytes = readFileSync("dist/tickonce.wasm");
 const empty = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]);
@@ -77,6 +78,24 @@ test("bytes that are none of a module are told", () =>
 
 test("another module does not start", async () => {
   await assert.rejects(Guest.of(await WebAssembly.compile(empty)), says(/does not start, want the tickonce.wasm of this package/));
+});
+
+test("a guest that has trapped is entered no more", async () => {
+  const handle = (await Guest.of(module)).open(0, { seed: "7" });
+  const call = () => handle.call(0, "lookup", { name: "s" });
+  let death: unknown;
+  trapNext("tk_call");
+  assert.throws(call, error => (death = error, /trapped/.test(String(error))));
+  for (const [name, enter] of [
+    ["tk_call", call], ["tk_step", () => handle.step(0)], ["tk_out", () => handle.out()], ["tk_snapshot", () => handle.snapshot()],
+  ] as const) {
+    trapNext(name);
+    assert.throws(enter, error => error === death, name);
+    trapNext(name, 0);
+  }
+  trapNext("tk_close");
+  handle.close();
+  trapNext("tk_close", 0);
 });
 
 test("what is loaded is loaded once, and again after a failure", async () => {

@@ -29,7 +29,7 @@ function write(name: string, text: string): void {
 }
 
 function run(...command: [string, ...string[]]): string {
-  const { stdout, stderr, status } = spawnSync(command[0], command.slice(1), { cwd: project, encoding: "utf8" });
+  const { stdout, stderr, status } = spawnSync(command[0], command.slice(1), { cwd: project, encoding: "utf8", timeout: 120_000 });
   assert.equal(status, 0, stdout + stderr);
   return stdout;
 }
@@ -72,6 +72,14 @@ for (const entry of ["tickonce", "tickonce/inline", "tickonce/worker"]) {
     assert.equal(run("node", "--no-warnings", "main.cjs"), said);
   });
 }
+
+test("a process ends although an engine in a Worker was left open", () => {
+  write("left.mjs", `
+    import { load } from "tickonce/worker";
+    const eng = (await load()).open();
+    console.log(await eng.enqueue("q"));`);
+  assert.equal(run("node", "left.mjs"), "1\n");
+});
 
 test("tickonce.wasm is found by its name", () => {
   assert.ok(existsSync(createRequire(join(project, "x.js")).resolve("tickonce/tickonce.wasm")));

@@ -14,6 +14,7 @@ import { module } from "./guest.js";
 
 class Threads {
   live = 0;
+  held: boolean | undefined;
   kill: (why: unknown) => void = () => {};
   readonly host = new RemoteHost(module, (told, gone) => {
     let over = false;
@@ -33,6 +34,7 @@ class Threads {
         setImmediate(() => over || answer(sent));
       },
       terminate: end,
+      hold: on => void (this.held = on),
     };
   });
 
@@ -71,6 +73,28 @@ test("engines share a thread, and one that is gone is begun anew with their stat
   assert.equal((await a.queue("q")).pending, 1);
   await assert.rejects(b.queue("q"), (e: unknown) => e instanceof TickonceError && e.code === "internal");
   await assert.rejects(b.queue("q"), (e: unknown) => e instanceof TickonceError && e.code === "closed");
+});
+
+test("an instance of a thread that is gone is refused, and begins no other", async () => {
+  const threads = new Threads();
+  const instance = await threads.host.open(0, { seed: "7" });
+  threads.kill(new Error("killed"));
+  await assert.rejects(instance.run([{ op: "snapshot", now: 0 }]), (e: unknown) => e instanceof TickonceError && e.code === "internal" && /thread is gone/.test(e.message));
+  instance.close();
+  assert.equal(threads.live, 0);
+});
+
+test("a process waits for the thread as long as something is asked of it", async () => {
+  const threads = new Threads();
+  const opened = threads.host.open(0, { seed: "7" });
+  assert.equal(threads.held, true);
+  const instance = await opened;
+  assert.equal(threads.held, false);
+  const timer = threads.host.setTimer(() => {}, 1e9);
+  assert.equal(threads.held, true);
+  threads.host.clearTimer(timer);
+  assert.equal(threads.held, false);
+  instance.close();
 });
 
 test("options may be proxies, as a framework's state is, which cannot be posted", async () => {

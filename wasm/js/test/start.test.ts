@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 
 import type { Engine, OpenOptions } from "../src/engine.js";
 import { TickonceError } from "../src/errors.js";
+import { LocalHost } from "../src/host.js";
 import { permanent, retryAfter, transient } from "../src/failure.js";
 import type { Job } from "../src/job.js";
 import { start } from "../src/start.js";
@@ -67,8 +68,8 @@ scenario("boundaries fire on their grid, and their handlers get the jobs", async
   assert.deepEqual(got, [[5000, "hi"], [10_000, "hi"], [15_000, "hi"]]);
 });
 
-scenario("a boundary in 60 days is slept for in slices", async (t, open) => {
-  const host = (await import("../src/host.js")).LocalHost.prototype;
+scenario("C100 a boundary in 60 days is slept for in slices, and nothing fires until then", async (t, open) => {
+  const host = LocalHost.prototype;
   const slept: number[] = [];
   const setTimer = host.setTimer;
   t.mock.method(host, "setTimer", function (this: typeof host, call: () => void, ms: number) {
@@ -76,26 +77,49 @@ scenario("a boundary in 60 days is slept for in slices", async (t, open) => {
     return setTimer.call(this, call, ms);
   });
   const eng = open();
-  start(eng, {});
+  const got: number[] = [];
+  start(eng, { q: job => void got.push(job.boundary! - epoch) });
   await eng.schedule("s", "@every 60d", "q");
   await pass(t, eng, 3000);
   assert.ok(slept.length > 3 && slept.every(ms => ms >= 0 && ms <= 1000), String(slept));
+  t.mock.timers.setTime(epoch + 60 * 86_400_000 - 1);
+  await pass(t, eng, 0);
+  assert.deepEqual(got, []);
+  await pass(t, eng, 2000);
+  assert.deepEqual(got, [60 * 86_400_000]);
+  assert.ok(slept.every(ms => ms >= 0 && ms <= 1000), String(slept));
 });
 
-scenario("who wakes after hours looks at the clock, and catches up", async (t, open) => {
-  const document = new EventTarget();
-  Object.assign(globalThis, { document });
-  t.after(() => delete (globalThis as { document?: unknown }).document);
-  const eng = open();
-  const got: number[] = [];
-  start(eng, { q: job => void got.push(job.boundary! - epoch) });
-  await eng.schedule("s", "@every 1h", "q", { catchUp: "latest" });
-  await pass(t, eng, 1000);
-  t.mock.timers.setTime(epoch + 5 * 3_600_000 + 60_000); // no timer has run
-  document.dispatchEvent(new Event("visibilitychange"));
-  await settle(t, eng);
-  assert.deepEqual(got, [5 * 3_600_000]);
-});
+for (const [of, event] of [["document", "visibilitychange"], ["document", "resume"], ["window", "pageshow"], ["window", "online"]] as const) {
+  scenario(`who wakes after hours, at ${event}, looks at the clock at once, and catches up`, async (t, open) => {
+    const target = new EventTarget();
+    Object.assign(globalThis, { [of]: target });
+    t.after(() => delete (globalThis as Record<string, unknown>)[of]);
+    // Timers that are frozen, as those of a page that sleeps.
+    const timers: { call: () => void; ms: number }[] = [];
+    const setTimer = t.mock.method(LocalHost.prototype, "setTimer", (call: () => void, ms: number) => timers.push({ call, ms }));
+    const eng = open();
+    const got: number[] = [];
+    const run = start(eng, { q: job => void got.push(job.boundary! - epoch) });
+    await eng.schedule("s", "@every 1h", "q", { catchUp: "latest" });
+    const thaw = async () => {
+      timers.at(-1)!.call();
+      await settle(t, eng);
+    };
+    while (timers.at(-1)!.ms === 0) await thaw();
+    t.mock.timers.setTime(epoch + 5 * 3_600_000 + 60_000);
+    target.dispatchEvent(new Event(event));
+    assert.equal(timers.at(-1)!.ms, 0);
+    await thaw();
+    assert.deepEqual(got, [5 * 3_600_000]);
+    setTimer.mock.restore();
+    target.dispatchEvent(new Event(event));
+    await moving(t, run.stop());
+    const stopped = t.mock.method(LocalHost.prototype, "setTimer");
+    target.dispatchEvent(new Event(event));
+    assert.equal(stopped.mock.callCount(), 0, "who has stopped wakes no more");
+  });
+}
 
 scenario("a clock that is set back is noticed at once", async (t, open) => {
   const events: string[] = [];
@@ -304,6 +328,38 @@ scenario("a store that fails is asked again, ever more slowly, and no handler is
   assert.ok(store.calls.slice(before).filter(c => c === "replace").length >= 6);
 });
 
+scenario("between tries of what fails there is a pause, ever longer", async (t, open) => {
+  const store = new Faulty(), tries: number[] = [];
+  store.faults.load = Array.from({ length: 6 }, () => new Error("gone"));
+  const eng = open({ store });
+  await assert.rejects(eng.lead());
+  const { load } = store;
+  store.load = () => {
+    tries.push(Date.now() - epoch);
+    return load.call(store);
+  };
+  start(eng, {}, { onError: () => {} });
+  for (let ms = 0; ms <= 12_000; ms += 100) {
+    for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+    t.mock.timers.tick(100);
+  }
+  assert.deepEqual(tries, [100, 200, 400, 800, 5800, 10_800]);
+});
+
+scenario("a step of a user's own in the turn in which the loop begins leaves no run out", async (t, open) => {
+  const eng = open();
+  await eng.lead();
+  await eng.enqueue("q");
+  await eng.outbox("o").enqueue();
+  const begun: string[] = [];
+  start(eng, { q: job => void begun.push(job.queue) }, { outboxes: { o: job => void begun.push(job.queue) } });
+  t.mock.timers.tick(0);
+  await Promise.resolve(); // the loop has just asked for its workers
+  for (let i = 0; i < 5; i++) void eng.step();
+  await pass(t, eng, 1000);
+  assert.deepEqual(begun, ["q", "__alkstore_outbox:o"]);
+});
+
 scenario("a lost lead aborts what is in hand, and the next one begins anew", async (t, open) => {
   const chair = new Chair(), store = memoryStore();
   const eng = open({ store, leadership: chair });
@@ -399,7 +455,7 @@ scenario("after a trap the work goes on with the state of the store", async (t, 
   trapNext("tk_step");
   await pass(t, eng, 4000);
   assert.equal(begun, 3);
-  assert.ok(errors.some(e => e instanceof TickonceError && e.code === "internal"), String(errors));
+  assert.deepEqual(errors.map(e => (e as TickonceError).code), ["internal"], "told once");
 });
 
 // Calls: 1 begins the runner, 2 and 3 the workers, 4 comes in the same turn.
@@ -430,7 +486,7 @@ for (const nth of [1, 2, 3, 4]) {
     await pass(t, eng, 3000);
     for (let i = 0; i < 3; i++) await eng.enqueue("b");
     await pass(t, eng, 3000);
-    assert.ok(errors.length > 0 && errors.every(e => e instanceof TickonceError && e.code === "internal"), String(errors));
+    assert.deepEqual(errors.map(e => (e as TickonceError).code), ["internal"], "told once");
     assert.equal(most, 2, "one of each queue");
     gate.resolve();
     await pass(t, eng, 2000);
@@ -460,10 +516,21 @@ scenario("whatever a handler throws fails its job, and nothing else", async (t, 
   assert.deepEqual(said, ["5", "[object Object]", "cause", "an error without a text", "Symbol(s)", "an error without a text", "undefined", "\ufffd"]);
 });
 
-scenario("closing an engine stops what was started", async (t, open) => {
-  const eng = open();
-  const run = start(eng, {});
+scenario("closing an engine stops what was started: what is in hand ends, and its end is stored", async (t, open) => {
+  const store = memoryStore(), gate = new Gate();
+  const eng = open({ store });
+  let told = false, closed = false;
+  const run = start(eng, { q: (_, { signal }) => {
+    signal.addEventListener("abort", () => (told = true));
+    return gate.promise;
+  } });
+  await eng.enqueue("q");
   await pass(t, eng, 1000);
-  await moving(t, eng.close());
+  const closing = eng.close().then(() => (closed = true));
+  await pass(t, eng, 2000);
+  assert.deepEqual([told, closed], [false, false]);
+  gate.resolve();
+  await moving(t, closing);
   await run.done;
+  assert.equal((await open({ store }).queue("q")).done, 1);
 });

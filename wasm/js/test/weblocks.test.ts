@@ -156,6 +156,52 @@ test("a leader goes before it has answered: reads go to the next one, of writes 
   (await next).release();
 });
 
+test("writes are unknown as soon as the next one has the lock, however long it takes to load", async () => {
+  const [a, b, c] = [webLocks("begins"), webLocks("begins"), webLocks("begins")];
+  const term = await a.acquire(forever);
+  const seen = new Promise<void>((resolve) => term.serve!(() => (resolve(), new Promise(() => {}))));
+  const writing = assert.rejects(c.ask!(write), code("leader_gone"));
+  await seen;
+  const next = b.acquire(forever);
+  steal("begins")();
+  const begun = await next;
+  await writing;
+  begun.release();
+});
+
+test("a call that has no answer is given up, and says whether it may have been done", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const [a, b] = [webLocks("overdue"), webLocks("overdue")];
+  const says = (message: RegExp) => (err: unknown) => code("leader_gone")(err) && message.test(String(err));
+  const term = await a.acquire(forever);
+  const unseen = assert.rejects(b.ask!(write), says(/enqueue: no tab that leads was found within 30 s: it was not done/));
+  t.mock.timers.tick(30_000);
+  await unseen;
+
+  let seen = 0;
+  const both = new Promise<void>((resolve) => term.serve!(() => (++seen === 2 && resolve(), new Promise(() => {}))));
+  const asked = [
+    assert.rejects(b.ask!(write), says(/has not answered within 30 s: whether it was done is not known/)),
+    assert.rejects(b.ask!(read), says(/has not answered within 30 s: it was not done/)),
+  ];
+  await both;
+  t.mock.timers.tick(30_000);
+  await Promise.all(asked);
+  term.release();
+});
+
+test("what waits for its own tab to load is not given up", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const a = webLocks("loading");
+  const over = new AbortController();
+  const waiting = assert.rejects(a.ask!(write, over.signal), /leads/);
+  const term = await a.acquire(forever);
+  t.mock.timers.tick(90_000);
+  over.abort(new Error("leads"));
+  await waiting;
+  term.release();
+});
+
 test("a leader that is lost while it answers says so, and is gone for those that asked", async () => {
   const [a, b, c] = [webLocks("lost"), webLocks("lost"), webLocks("lost")];
   const term = await a.acquire(forever);
