@@ -60,6 +60,7 @@ func TestContractCanary(t *testing.T) {
 	require.Contains(t, tests["LK3"], "storetest “LK3 not another's, nor another term, nor another lock”")
 	require.Contains(t, tests["I11"], "sim “11 durable”")
 	require.Contains(t, tests["T3"], "sim “T3 guard”")
+	require.Contains(t, tests["C100"], "wasm/js “C100 a boundary in 60 days is slept for in slices, and nothing fires until then”")
 }
 
 // contractOf is the text with the column of tests renewed.
@@ -110,10 +111,12 @@ var (
 	ruleIDs    = regexp.MustCompile(`^(?:(?:[A-Z]{1,3}\d+)+)`)
 	ruleID     = regexp.MustCompile(`[A-Z]{1,3}\d+`)
 	suiteNames = regexp.MustCompile(`^(?:[A-Z]{1,3}\d+ )+`)
+	nodeTests  = regexp.MustCompile(`(?m)^\s*(?:test|scenario)\("(((?:[A-Z]{1,3}\d+ )+)[^"]*)"`)
 )
 
-// testsByID finds the tests of all modules that carry ids in their names, the
-// scenarios of the conformance suite, and what the simulator judges.
+// testsByID finds the tests of all modules and of the npm package that carry ids
+// in their names, the scenarios of the conformance suite, and what the simulator
+// judges.
 func testsByID(t *testing.T) map[string][]string {
 	tests := map[string][]string{}
 	add := func(ids, name string) {
@@ -122,8 +125,18 @@ func testsByID(t *testing.T) map[string][]string {
 		}
 	}
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+		if err != nil || entry.IsDir() {
 			return err
+		}
+		if filepath.Dir(path) == filepath.Join("wasm", "js", "test") {
+			text, err := os.ReadFile(path)
+			for _, m := range nodeTests.FindAllSubmatch(text, -1) {
+				add(string(m[2]), "wasm/js “"+string(m[1])+"”")
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
 		}
 		suite, judges := filepath.Dir(path) == "storetest", filepath.Dir(path) == "sim"
 		if !suite && !judges && !strings.HasSuffix(path, "_test.go") {
