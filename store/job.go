@@ -133,6 +133,29 @@ type Insert struct {
 	ExpiresMS int64
 }
 
+// Job is the pending job that the insert at now makes, but for its id.
+func (in *Insert) Job(now Instant) Job {
+	j := Job{
+		Queue: in.Queue, Payload: in.Payload, Key: in.Key, Stamps: in.Stamps, Priority: in.Priority,
+		FireAt: None, EnqueuedAt: now, RunAt: max(in.RunAt, now), ExpiresAt: None,
+		State: Pending, Deadline: None, Since: None,
+	}
+	if len(j.Payload) == 0 {
+		j.Payload = nil
+	}
+	if f := in.From; f != nil {
+		j.Schedule, j.ScheduleID, j.FireAt, j.Origin = f.Schedule, f.ScheduleID, f.FireAt, f.Origin
+		j.TimeoutMS, j.Alone = f.TimeoutMS, f.Alone
+	}
+	if in.RunAt == None {
+		j.RunAt = now.Add(in.DelayMS)
+	}
+	if in.ExpiresMS != 0 {
+		j.ExpiresAt = j.RunAt.Add(in.ExpiresMS)
+	}
+	return j
+}
+
 // Source is what a job of a schedule has beside that of any other; see [Job].
 type Source struct {
 	Schedule   string

@@ -167,7 +167,8 @@ type Move struct {
 	Outcome Outcome // set by [Store.Advance]
 }
 
-// Fire is one boundary that becomes one job.
+// Fire is one boundary that becomes one job. No boundary of an incarnation fires
+// twice; a store may refuse a second job of one with an error.
 type Fire struct {
 	Move     int32 // index into Tick.Moves
 	Boundary Instant

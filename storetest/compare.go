@@ -19,11 +19,7 @@ const (
 )
 
 // compareAll compares a store with the naive one, seed by seed.
-func compareAll(t *testing.T, open Open) {
-	n := seeds
-	if testing.Short() {
-		n = seedsShort
-	}
+func compareAll(t *testing.T, open Open, n int) {
 	for seed := range uint64(n) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			err := compare(t.Context(), seed, func(now func() store.Instant, limits store.Limits) store.Store {

@@ -52,10 +52,11 @@ type player struct {
 	at     store.Instant
 	limits store.Limits
 	model  *Naive
+	fired  map[store.ScheduleID]store.Instant // the latest boundary
 }
 
 func newPlayer(seed uint64) *player {
-	p := &player{dice: dice(seed), limits: store.Limits{}.WithDefaults()}
+	p := &player{dice: dice(seed), limits: store.Limits{}.WithDefaults(), fired: map[store.ScheduleID]store.Instant{}}
 	p.at = pick(&p.dice, start, start, start, 0, -500, store.MaxInstant-300, store.MinInstant+3000)
 	if p.percent(60) {
 		p.limits = store.Limits{

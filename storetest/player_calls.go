@@ -213,7 +213,12 @@ func (p *player) advance() call {
 			m.DueAt = store.None
 		}
 		for k := range m.Fires {
-			t.Fires = append(t.Fires, store.Fire{Move: int32(len(t.Moves)), Boundary: row.Cursor.Add(int64(k) * 10)})
+			boundary, ok := p.boundary(&row)
+			if !ok {
+				m.Fires = k
+				break
+			}
+			t.Fires = append(t.Fires, store.Fire{Move: int32(len(t.Moves)), Boundary: boundary})
 		}
 		for range p.below(3) {
 			skip := p.skip(row.ID)
@@ -232,6 +237,20 @@ func (p *player) advance() call {
 		}
 		return answered(answer{held, own}, err)
 	}}
+}
+
+// boundary is the next one of an incarnation to fire: mostly the row's cursor,
+// and always later than those before. It answers false if there is no later one.
+func (p *player) boundary(row *store.Schedule) (next store.Instant, ok bool) {
+	next = row.Cursor
+	if last, fired := p.fired[row.ID]; fired {
+		next = max(next, last.Add(10))
+		ok = next > last
+	} else {
+		ok = true
+	}
+	p.fired[row.ID] = next
+	return next, ok
 }
 
 func (p *player) put() store.Put {
@@ -282,14 +301,14 @@ func (p *player) insert() store.Insert {
 // source is mostly that of a job which counts for its schedule's name, with or
 // without a row, and often has to be alone.
 func (p *player) source() *store.Source {
-	f := store.Source{Schedule: pick(&p.dice, "a", "a", "b", "gone"), FireAt: p.instant(), Alone: p.percent(70)}
+	f := store.Source{Schedule: pick(&p.dice, "a", "a", "b", "gone"), FireAt: store.None, Alone: p.percent(70)}
 	if row := p.model.rows.schedule(f.Schedule); row != nil && p.percent(80) {
 		f.ScheduleID = row.ID
 	} else {
 		f.ScheduleID = store.ScheduleID(p.below(int(p.model.rows.lastSchedule) + 1))
 	}
 	if p.percent(10) {
-		f.Origin = p.job().ID
+		f.FireAt, f.Origin = p.instant(), p.job().ID
 	}
 	return &f
 }

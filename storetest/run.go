@@ -13,6 +13,16 @@ type Open = func(t *testing.T, now func() store.Instant, limits store.Limits) st
 
 // Run checks that the stores that open makes keep every rule of package store.
 func Run(t *testing.T, open Open) {
+	n := seeds
+	if testing.Short() {
+		n = seedsShort
+	}
+	RunSeeds(t, open, n)
+}
+
+// RunSeeds is Run with as many random sequences as it is told, for a store whose
+// calls take long.
+func RunSeeds(t *testing.T, open Open, seeds int) {
 	for _, part := range []struct {
 		name      string
 		scenarios []scenario
@@ -43,7 +53,7 @@ func Run(t *testing.T, open Open) {
 			}
 		})
 	}
-	t.Run("Random", func(t *testing.T) { compareAll(t, open) })
+	t.Run("Random", func(t *testing.T) { compareAll(t, open, seeds) })
 }
 
 // scenario is one conversation with an empty store.

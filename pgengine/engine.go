@@ -1,0 +1,56 @@
+package pgengine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/store"
+)
+
+// Engine is the engine over the tables of one schema: a [tickonce.Engine] on a
+// [Store]. Any number of engines, in any number of processes, may share them. It
+// is safe for concurrent use.
+type Engine struct {
+	*tickonce.Engine
+	store *Store
+}
+
+// Options say where an engine keeps its rows, and by which clock it judges.
+type Options struct {
+	Schema string // "": [DefaultSchema]
+
+	// Now is the clock by which all is judged, for tests. nil: the server's, as
+	// it has to be where several processes share the schema. The clock of the
+	// [tickonce.Config] arms timers alone.
+	Now func() store.Instant
+}
+
+// New returns an engine in a schema that [Migrate] has made. It reports all that
+// would keep it from running there: a schema of another version is a
+// [*VersionError]. The pool stays the caller's, who closes it when the engine's
+// loops have ended.
+func New(ctx context.Context, pool *pgxpool.Pool, c tickonce.Config, o Options) (*Engine, error) {
+	c, err := c.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
+	schema, err := checkedSchema(o.Schema)
+	if err == nil {
+		err = check(ctx, pool, schema, len(migrations))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pgengine: %w", err)
+	}
+	s := newStore(pool, schema, c.Limits.Store(), o.Now)
+	e, err := tickonce.New(s, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Engine: e, store: s}, nil
+}
+
+// Store returns the store, for tests.
+func (e *Engine) Store() *Store { return e.store }

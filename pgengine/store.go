@@ -1,0 +1,88 @@
+package pgengine
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tickonce/tickonce/store"
+)
+
+// DB is what a [Store] makes its calls on: a pgxpool.Pool or, for calls that
+// are part of a transaction, a [pgx.Tx].
+type DB interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// Store keeps the rows in the tables of one schema. It implements
+// [store.Store]. It is safe for concurrent use if its DB is.
+type Store struct {
+	db     DB
+	now    func() store.Instant // nil: the server's clock
+	limits store.Limits
+	texts  []string // of the statements
+	tally  *atomic.Int64
+}
+
+var _ store.Store = (*Store)(nil)
+
+func newStore(db DB, schema string, limits store.Limits, now func() store.Instant) *Store {
+	return &Store{db: db, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), tally: new(atomic.Int64)}
+}
+
+// reading begins a call: it reads the clock, if that is not the server's. If
+// the context has ended it does not.
+func (s *Store) reading(ctx context.Context) (given *int64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.now == nil {
+		return nil, nil
+	}
+	now := int64(s.now())
+	return &now, nil
+}
+
+var readClock = sql(`select tickonce.instant($1)`)
+
+// read makes a call that only reads: one statement, with each of whose rows f is
+// called.
+func (s *Store) read(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) (now store.Instant, err error) {
+	given, err := s.reading(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var b pgx.Batch
+	if given == nil {
+		b.Queue(s.texts[readClock], given).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+	} else {
+		now = store.Instant(*given)
+	}
+	each(b.Queue(s.texts[q], args...), f)
+	return now, explain(s.db.SendBatch(ctx, &b).Close())
+}
+
+// from is where an index is to be entered to read from the name on: at the
+// longest part of it that PostgreSQL takes for a text, whose bytes those of the
+// names are compared with from there on.
+func from(name string) (text string, bytes []byte) {
+	text, _, _ = strings.Cut(name, "\x00")
+	for i, r := range text {
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			text = text[:i]
+			break
+		}
+	}
+	return text, []byte(name)
+}
+
+// one makes a call that is one statement, with each of whose rows f is called.
+func (s *Store) one(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) error {
+	var b pgx.Batch
+	each(b.Queue(s.texts[q], args...), f)
+	return explain(s.db.SendBatch(ctx, &b).Close())
+}
