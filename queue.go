@@ -53,11 +53,15 @@ func (e *Engine) enqueue(ctx context.Context, queue string, payload []byte, o En
 		return 0, err
 	}
 	defer e.queues.raise(queue) // after an error, too: it may be done
-	done, err := e.commit(ctx, "enqueue", &store.Batch{Inserts: []store.Insert{insert}})
+	s := takeScratch()
+	defer s.drop()
+	s.insert[0] = insert
+	s.batch.Inserts = s.insert[:]
+	done, err := e.commit(ctx, "enqueue", &s.batch)
 	if err != nil {
 		return 0, err
 	}
-	e.enqueued(done.Now, []store.Insert{insert}, done.Inserts)
+	e.enqueued(done.Now, s.insert[:], done.Inserts)
 	return done.Inserts[0].Job, nil
 }
 

@@ -305,6 +305,8 @@ type planner func(old *store.Schedule, now store.Instant) (change, error)
 // long as others come in between. It reports whether there was a change, and
 // which job was inserted.
 func (e *Engine) update(ctx context.Context, op, name string, plan planner) (changed bool, job JobID, err error) {
+	s := takeScratch()
+	defer s.drop()
 	for range conflictTries {
 		old, now, err := e.read(ctx, name)
 		if err != nil {
@@ -318,11 +320,13 @@ func (e *Engine) update(ctx context.Context, op, name string, plan planner) (cha
 		if ch.overlaps() {
 			guard.Live = &old.Live
 		}
-		batch := &store.Batch{Puts: []store.Put{{Guard: guard, Row: *ch.row, Skips: ch.skips}}}
+		s.put[0] = store.Put{Guard: guard, Row: *ch.row, Skips: ch.skips}
+		s.batch = store.Batch{Puts: s.put[:]}
 		if ch.fire != nil {
-			batch.Inserts = []store.Insert{*ch.fire}
+			s.insert[0] = *ch.fire
+			s.batch.Inserts = s.insert[:]
 		}
-		done, err := e.commit(ctx, op, batch)
+		done, err := e.commit(ctx, op, &s.batch)
 		if ch.fire != nil {
 			e.queues.raise(ch.fire.Queue) // after an error, too: it may be done
 		}

@@ -14,6 +14,9 @@ type scratch struct {
 	queue  [1]store.Queue
 	settle [1]store.Settle
 	held   [1]bool
+	batch  store.Batch
+	insert [1]store.Insert
+	put    [1]store.Put
 }
 
 var spare = sync.Pool{New: func() any { return new(scratch) }}

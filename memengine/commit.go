@@ -91,7 +91,7 @@ func (w *batchWrite) write(g store.Guard) (row *schedule, holds bool) {
 	if w.names[g.Name] {
 		return nil, false
 	}
-	if row, holds = w.guarded(g); holds {
+	if row, holds = w.guarded(g); holds && len(w.b.Puts)+len(w.b.Removes) > 1 {
 		if w.names == nil {
 			w.names = make(map[string]bool)
 		}

@@ -16,8 +16,14 @@ type schedule struct {
 
 // named answers the row with the name, or nil.
 func (s *Store) named(name string) *schedule {
-	row, _ := s.names.Get(&schedule{Schedule: store.Schedule{Name: name}})
+	row, _ := s.names.Get(s.at(name))
 	return row
+}
+
+// at is a row that compares as the one with the name does.
+func (s *Store) at(name string) *schedule {
+	s.probe.Name = name
+	return &s.probe
 }
 
 // row is named, for a name whose row mostly has this id.
@@ -36,7 +42,7 @@ func (s *Store) Schedules(ctx context.Context, from string, dst []store.Schedule
 	}
 	defer s.mu.Unlock()
 	n := 0
-	s.names.Ascend(&schedule{Schedule: store.Schedule{Name: from}}, func(row *schedule) bool {
+	s.names.Ascend(s.at(from), func(row *schedule) bool {
 		if n == len(dst) {
 			return false
 		}

@@ -44,6 +44,7 @@ type Store struct {
 	last  sequences
 	c     changes     // of the call that holds mu
 	moved []*schedule // the rows of its moves
+	probe schedule    // that looks names up for it
 	rec   []byte      // its record
 
 	size atomic.Int64 // of the latest snapshot
