@@ -21,9 +21,15 @@
 // [tickonce.Engine.RunWorker], or of [tickonce.Outbox.Run]; its handler gets the
 // record of a job that was begun and a signal that is aborted when the context
 // of the run ends. What it throws, or rejects with, is a failure, with the marks
-// permanent, transient and retryAfter where the error has them. The promise of a
-// worker is settled when it has ended, that of a listener when it has begun; both
-// end when the signal is aborted.
+// permanent, transient and retryAfter, as {forMS}, where the error or one of its
+// causes has them; a TimeoutError is transient. While it has the job it can call
+// deliver and summarize with its claim:
+//
+//	const claim = { job: job.job, attempt: job.attempt };
+//	await tickonce.call("deliver", { claim, outbox: "webhook", payload });
+//
+// The promise of a worker is settled when it has ended, that of a listener when it
+// has begun; both end when the signal is aborted.
 //
 // # Hidden pages
 //

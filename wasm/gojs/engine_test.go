@@ -151,6 +151,68 @@ func TestDelaysOfThePageMayBeAnything(t *testing.T) {
 		return said;`))
 }
 
+// What a handler stages and says of its run is written with its end, and behind
+// that it has nothing to say.
+func TestX1X2HandlersOfThePageDeliverAndSummarize(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	require.JSONEq(t, `{"delivered":["hi",1],"summary":"sent 3","late":["claim_lost","claim_lost"],"done":1}`, p.run(`
+		const stop = new AbortController(), said = { late: [] };
+		await tickonce.call('enqueue', { queue: 'q' });
+		let claim;
+		await tickonce.work({ queue: 'q' }, async (job) => {
+			claim = { job: job.job, attempt: job.attempt };
+			stop.abort();
+			await tickonce.call('deliver', { claim, outbox: 'webhook', payload: btoa('hi') });
+			await tickonce.call('summarize', { claim, text: 'sent 3' });
+		}, stop.signal);
+		if (!(await tickonce.call('queue', { outbox: 'webhook' })).queue.pending) return 'nothing is delivered';
+		for (const [op, rest] of [['deliver', { outbox: 'webhook' }], ['summarize', { text: 'more' }]]) {
+			await tickonce.call(op, { claim, ...rest }).catch((e) => said.late.push(e.code));
+		}
+		const delivered = new AbortController();
+		await tickonce.work({ outbox: 'webhook' }, (job) => {
+			said.delivered = [atob(job.payload), job.origin];
+			delivered.abort();
+		}, delivered.signal);
+		said.summary = (await tickonce.call('details')).details[0].summary;
+		said.done = (await tickonce.call('queue', { queue: 'q' })).queue.done;
+		return said;`))
+}
+
+// Which failures of a delivery may pass is read from the error: the first mark
+// along its causes counts, and a timeout needs none.
+func TestX6FailedDeliveriesOfThePage(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	for thrown, want := range map[string]string{
+		`new Error('refused')`:                                                                                              "permanent refused",
+		`new DOMException('too late', 'TimeoutError')`:                                                                      "transient too late",
+		`new Error('in vain', { cause: new DOMException('', 'TimeoutError') })`:                                             "transient in vain",
+		`Object.assign(new Error('busy'), { transient: true })`:                                                             "transient busy",
+		`new Error('busy', { cause: Object.assign(new Error(), { transient: true }) })`:                                     "transient busy",
+		`Object.assign(new DOMException('gone', 'TimeoutError'), { permanent: true })`:                                      "permanent gone",
+		`Object.assign(new Error('gone', { cause: Object.assign(new Error(), { transient: true }) }), { permanent: true })`: "permanent gone",
+		`Object.assign(new Error('soon'), { retryAfter: { forMS: 60000 } })`:                                                "transient soon",
+		`Object.assign(new Error('soon'), { retryAfter: { forMS: 'a minute' } })`:                                           "permanent soon",
+		`(() => { const e = new Error('round'); e.cause = e; return e; })()`:                                                "permanent round",
+		`new TypeError()`: "permanent TypeError",
+		`'no object'`:     "permanent no object",
+	} {
+		require.JSONEq(t, `"`+want+`"`, p.run(`
+			const working = new AbortController(), delivering = new AbortController();
+			const outbox = String(Math.random());
+			await tickonce.call('enqueue', { queue: 'q' });
+			await tickonce.work({ queue: 'q' }, async (job) => {
+				working.abort();
+				await tickonce.call('deliver', { claim: { job: job.job, attempt: job.attempt }, outbox });
+			}, working.signal);
+			if (!(await tickonce.call('queue', { outbox })).queue.pending) return 'nothing is delivered';
+			await tickonce.work({ outbox }, () => { delivering.abort(); throw `+thrown+`; }, delivering.signal);
+			const { details } = await tickonce.call('details');
+			const { delivery, error } = details.at(-1);
+			return delivery + ' ' + error;`), thrown)
+	}
+}
+
 // The signal of a run is aborted when its worker stops for good, with a reason
 // that has a code; the handler may settle then.
 func TestRunsAreAbortedWhenTheWorkerStops(t *testing.T) {

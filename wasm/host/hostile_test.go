@@ -233,12 +233,11 @@ func (s *script) now() uint64 {
 
 // handle is the own one, or none; never that of the other.
 func (s *script) handle(h *hostile) uint64 {
-	switch b := s.byte(); {
-	case b < 200, uint64(b) == h.victim:
-		return h.own
-	default:
-		return uint64(uint32(int32(b) - 228))
+	b := s.byte()
+	if other := uint64(uint32(int32(b) - 228)); b >= 200 && other != h.victim {
+		return other
 	}
+	return h.own
 }
 
 // The calls of a script.

@@ -124,8 +124,8 @@ func (s *Server) claimed(c Claim) (*tickonce.Job, error) {
 	if job := s.claims.of[c]; job != nil {
 		return job, nil
 	}
-	if r := s.inHand[c]; r != nil {
-		return r.Job, nil
+	if job := s.inHand[c]; job != nil {
+		return job, nil
 	}
 	return nil, tickonce.ErrClaimLost
 }

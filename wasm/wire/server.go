@@ -35,10 +35,10 @@ type Server struct {
 	claims  tokens[Claim, *tickonce.Job] // handed out by [OpClaim]
 	locks   tokens[int64, *tickonce.Lock]
 	runner  *tickonce.Runner
-	workers []*worker // in the order in which they began
-	runs    []*run    // the same
-	inHand  map[Claim]*run
-	lastID  int32 // of workers
+	workers []*worker               // in the order in which they began
+	runs    []*run                  // the same
+	inHand  map[Claim]*tickonce.Job // of the runs, and those that are lent
+	lastID  int32                   // of workers
 	lastRun int64
 }
 
@@ -61,7 +61,7 @@ func Open(now float64, config, snapshot, log []byte) (*Server, error) {
 	if err := decode(config, &c, visitConfig); err != nil {
 		return nil, err
 	}
-	s := &Server{inHand: map[Claim]*run{}}
+	s := &Server{inHand: map[Claim]*tickonce.Job{}}
 	if err := s.set(now); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,14 @@ func Open(now float64, config, snapshot, log []byte) (*Server, error) {
 // lapsed. It refuses what runs an engine, [OpStart] to [OpRecovery], and it
 // is not stepped.
 func Share(engine *memengine.Engine) *Server {
-	return &Server{engine: engine, shared: true, inHand: map[Claim]*run{}}
+	return &Server{engine: engine, shared: true, inHand: map[Claim]*tickonce.Job{}}
+}
+
+// Lend lets calls name the claim of a job that the program of a shared engine has
+// in hand, until it takes it back. It settles the job itself.
+func (s *Server) Lend(job *tickonce.Job) (back func()) {
+	s.inHand[tokenOf(job)] = job
+	return func() { delete(s.inHand, tokenOf(job)) }
 }
 
 // Encode is the configuration as JSON.

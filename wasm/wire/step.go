@@ -32,7 +32,7 @@ func (s *Server) begin(begun *tickonce.Run, w *worker) {
 	s.lastRun++
 	r := &run{Run: begun, id: s.lastRun, worker: w}
 	s.runs = append(s.runs, r)
-	s.inHand[tokenOf(r.Job)] = r
+	s.inHand[tokenOf(r.Job)] = r.Job
 	s.begun(r.Job, w.id, r.id)
 }
 
