@@ -7,9 +7,12 @@ import { isRead } from "./ops.js";
 // when another term begins it is known which calls nobody has seen.
 type Message =
   | { kind: "who" } // leads?
-  | { kind: "leads"; term?: string } // without a term: nobody for now
+  | { kind: "leads"; term?: string } // without a term: it takes no calls yet
   | { kind: "call"; term: string; id: string; call: Call }
-  | { kind: "answer"; id: string; value?: unknown; error?: { code: ErrorCode; message: string } };
+  | { kind: "answer"; term: string; id: string; value?: unknown; error?: { code: ErrorCode; message: string } };
+
+/** How often who waits in line asks whether anybody leads, and how often in vain until it takes the lead. */
+const askEveryMS = 4000, mostInVain = 3;
 
 /** A call that has no answer yet. */
 interface Pending {
@@ -19,7 +22,7 @@ interface Pending {
   reject(reason: unknown): void;
 }
 
-/** How long a call waits for its answer: a leader that is frozen gives none. */
+/** How long a call waits for its answer: a leader that stands still gives none. */
 const answerMS = 30_000;
 
 /** The leadership of a tab, see {@link webLocks}. */
@@ -45,11 +48,11 @@ export interface WebLocks extends Leadership {
  * soon as the next one has the lock. So does a call that has no answer after 30 s;
  * one that no leader has seen by then was not done, and its error says so.
  *
- * A leader that is frozen keeps its lock, and so nothing fires until it thaws;
- * then what was missed is caught up as after any sleep. Chromium does not freeze a
- * tab that holds a Web Lock to save energy; on phones it may all the same. A page
- * that goes to the back/forward cache resigns, and stands in line again when it
- * comes back.
+ * A page that is frozen, or goes to the back/forward cache, resigns, and stands in
+ * line again when it comes back. Not every browser tells a page that it will stand
+ * still: a tab that leads and says nothing for a quarter of a minute is overtaken by
+ * one that can be seen. Its term is lost then, which it learns when it goes on; the
+ * store sees to it that it does nothing more till then.
  *
  * Throws a {@link TickonceError} "unavailable" where there are no Web Locks: in
  * Node before 24, and in pages that are neither of https nor of localhost.
@@ -70,31 +73,51 @@ export function webLocks(name: string): WebLocks {
 
   const post = (message: Message) => channel?.postMessage(message);
 
-  // A page in the back/forward cache neither leads nor waits in line, or nobody
-  // would lead until the browser drops it.
-  let shown = Promise.resolve();
-  let hidden = new AbortController();
+  // A page that stands still neither leads nor waits in line, or nobody would lead
+  // until it goes on. Nor does it listen: a message ends its stay in the cache.
+  let going = Promise.resolve();
+  let standing = new AbortController();
 
-  function hide(): void {
-    shown = new Promise((resolve) => addEventListener("pageshow", () => resolve(), { once: true }));
-    hidden.abort();
-    hidden = new AbortController();
+  function stand(): void {
+    const goes = (going = new Promise((resolve) => {
+      addEventListener("pageshow", () => resolve(), { once: true });
+      document.addEventListener("resume", () => resolve(), { once: true });
+    }));
+    void goes.then(() => going === goes && users > 0 && listen());
+    standing.abort();
+    standing = new AbortController();
     mine?.lose();
+    deafen();
+    for (const p of pending.values()) {
+      if (p.sentTo !== undefined) gone(p);
+    }
   }
 
-  // The channel is open while this tab leads, waits to lead, or for an answer.
+  // This tab listens while it leads, waits to lead, or for an answer.
   let users = 0;
 
   function enter(): void {
     if (users++ > 0) return;
-    globalThis.addEventListener?.("pagehide", hide);
-    channel = new BroadcastChannel(shared);
-    channel.onmessage = ({ data }: MessageEvent<Message>) => heard(data);
+    globalThis.addEventListener?.("pagehide", stand);
+    globalThis.document?.addEventListener("freeze", stand);
+    listen();
   }
 
   function leave(): void {
     if (--users > 0) return;
-    globalThis.removeEventListener?.("pagehide", hide);
+    globalThis.removeEventListener?.("pagehide", stand);
+    globalThis.document?.removeEventListener("freeze", stand);
+    deafen();
+  }
+
+  function listen(): void {
+    channel?.close();
+    channel = new BroadcastChannel(shared);
+    channel.onmessage = ({ data }: MessageEvent<Message>) => heard(data);
+    if (pending.size > 0) post({ kind: "who" });
+  }
+
+  function deafen(): void {
     channel?.close();
     channel = leader = undefined;
   }
@@ -102,36 +125,41 @@ export function webLocks(name: string): WebLocks {
   function heard(message: Message): void {
     switch (message.kind) {
       case "who":
-        if (mine?.answer) post({ kind: "leads", term: mine.term });
+        if (mine) post({ kind: "leads", ...(mine.answer && { term: mine.term }) });
         return;
       case "leads":
+        inVain = 0;
         leader = message.term;
+        if (leader !== undefined) patience = mostInVain;
         sendAll();
         return;
       case "call":
-        if (message.term === mine?.term) void serve(message.id, message.call);
+        if (message.term === mine?.term) void serve(message.term, message.id, message.call);
         return;
       case "answer":
         answered(message);
     }
   }
 
-  async function serve(id: string, call: Call): Promise<void> {
+  async function serve(term: string, id: string, call: Call): Promise<void> {
     try {
-      post({ kind: "answer", id, value: await mine!.answer!(call) });
+      post({ kind: "answer", term, id, value: await mine!.answer!(call) });
     } catch (err) {
       const { code, message } = err instanceof TickonceError ? err : new TickonceError("error", String(err));
-      post({ kind: "answer", id, error: { code, message } });
+      post({ kind: "answer", term, id, error: { code, message } });
     }
   }
 
-  function answered({ id, value, error }: Message & { kind: "answer" }): void {
+  function answered({ term, id, value, error }: Message & { kind: "answer" }): void {
     const p = pending.get(id);
-    if (!p) return;
+    if (p?.sentTo !== term) return; // by one that was overtaken and does not know it yet
     if (!error) {
       p.resolve(value);
     } else if (error.code === "leadership_lost" || error.code === "closed") {
       gone(p); // and waits for the next one, if it can
+      if (leader !== term) return;
+      leader = undefined;
+      post({ kind: "who" });
     } else {
       p.reject(new TickonceError(error.code, error.message));
     }
@@ -192,14 +220,15 @@ export function webLocks(name: string): WebLocks {
         serve(answer) {
           if (mine?.term !== term) return;
           mine.answer = answer;
+          patience = mostInVain;
           post({ kind: "leads", term });
         },
       },
     };
   }
 
-  /** Waits in line for the lock. */
-  function request(signal: AbortSignal): Promise<Term> {
+  /** Waits in line for the lock, or steals it. */
+  function request(options: LockOptions): Promise<Term> {
     return new Promise((resolve, reject) => {
       let lose: (() => void) | undefined;
       const held = () =>
@@ -208,8 +237,25 @@ export function webLocks(name: string): WebLocks {
           lose = begun.lose;
           resolve(begun.term);
         });
-      locks.request(shared, { signal }, held).catch((err) => (lose ? lose() : reject(err)));
+      locks.request(shared, options, held).catch((err) => (lose ? lose() : reject(err)));
     });
+  }
+
+  // Counted in questions, not by the clock, which goes on while the machine sleeps. It
+  // takes twice as many after each theft until someone has begun: else two that are
+  // slow to load would take the lead from each other for ever.
+  let inVain = 0;
+  let patience = mostInVain;
+
+  /** Asks now and then whether anybody leads, until the watch is over; says when nobody has answered for long. */
+  function watch(over: AbortSignal, silent: () => void): void {
+    inVain = 0;
+    const timer = setInterval(() => {
+      if (globalThis.document?.visibilityState === "hidden") inVain = 0; // it may be frozen itself before long
+      else if (inVain++ < patience) post({ kind: "who" });
+      else silent();
+    }, askEveryMS);
+    over.addEventListener("abort", () => clearInterval(timer));
   }
 
   return {
@@ -224,14 +270,22 @@ export function webLocks(name: string): WebLocks {
     async acquire(signal) {
       enter();
       for (;;) {
-        await shown;
-        const away = hidden.signal;
+        await going;
+        const stands = standing.signal;
+        const silent = new AbortController(), over = new AbortController();
+        watch(over.signal, () => silent.abort());
         try {
-          return await request(AbortSignal.any([signal, away]));
+          return await request({ signal: AbortSignal.any([signal, stands, silent.signal]) });
         } catch (err) {
-          if (away.aborted && !signal.aborted) continue;
+          if (!signal.aborted && stands.aborted) continue;
+          if (!signal.aborted && silent.signal.aborted) {
+            patience *= 2;
+            return await request({ steal: true });
+          }
           leave();
           throw err;
+        } finally {
+          over.abort();
         }
       }
     },

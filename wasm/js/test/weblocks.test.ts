@@ -254,6 +254,70 @@ test("a write that was sent to the leader before is unknown to the tab that lead
   own.release();
 });
 
+test("one that leads and answers nothing is overtaken, and one that answers never", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const ask = () => t.mock.timers.tick(4000);
+  const channel = new BroadcastChannel("tickonce:still");
+  let release!: () => void;
+  const held = locks.request("tickonce:still", {}, () => new Promise<void>((free) => (release = free)));
+  void held.catch(() => {});
+  const a = webLocks("still");
+  const granted = a.acquire(forever);
+  await new Promise(setImmediate);
+
+  channel.onmessage = ({ data }: MessageEvent) => {
+    if (data.kind === "who") channel.postMessage({ kind: "leads", term: "other" });
+    if (data.kind === "call") channel.postMessage({ kind: "answer", term: "other", id: data.id, value: "here" });
+  };
+  for (let i = 0; i < 10; i++) {
+    ask();
+    assert.equal(await a.ask!(read), "here"); // behind what was said before
+  }
+  channel.onmessage = null;
+  for (let i = 0; i < 3; i++) ask();
+  await new Promise(setImmediate);
+  assert.equal(a.leads, false);
+  ask();
+  const term = await granted;
+  await assert.rejects(held);
+  assert.equal(a.leads, true);
+  term.release();
+  release();
+  channel.close();
+});
+
+test("an answer of one that was overtaken does not count", async () => {
+  const [a, b, c] = [webLocks("stale"), webLocks("stale"), webLocks("stale")];
+  const first = await a.acquire(forever);
+  let goOn!: () => void, seen!: () => void;
+  const gate = new Promise<void>((resolve) => (goOn = resolve));
+  const asked = new Promise<void>((resolve) => (seen = resolve));
+  first.serve!(async () => {
+    seen();
+    await gate;
+    return "as it was";
+  });
+  const reading = c.ask!(read);
+  await asked;
+  const channel = new BroadcastChannel("tickonce:stale");
+  const answered = new Promise<void>((resolve) => {
+    channel.onmessage = ({ data }: MessageEvent) => data.value === "as it was" && resolve();
+  });
+  const next = b.acquire(forever);
+  steal("stale")();
+  const second = await next;
+  const again = a.acquire(forever);
+  second.serve!(async () => {
+    goOn();
+    await answered;
+    return "as it is";
+  });
+  assert.equal(await reading, "as it is");
+  second.release();
+  (await again).release();
+  channel.close();
+});
+
 test("a name that is none, and a host without Web Locks, are refused", () => {
   assert.throws(() => webLocks(""), TypeError);
   assert.throws(() => webLocks(7 as never), TypeError);
