@@ -21,24 +21,74 @@ select ` + endColumns + ` from tickonce.job j
 where j.queue = $1 and j.doomed_at <= $2 order by j.doomed_at, j.id limit 1000 for update skip locked`), sql(`
 select s.name from tickonce.schedule s where s.name in (select schedule from tickonce.job where id in (` + doomed + `))`)
 
-// eligible says of a job j that it may be handed out, if it is ready: it is not
-// doomed, not among those that were just handed out ($4), and does not wait to be
-// alone, neither for those ($5: their schedules) nor for others.
-const eligible = `j.queue = $1 and j.doomed_at > $2 and j.id <> all($4::bigint[])
-    and not (j.alone and j.schedule = any($5::text[])) and not ` + waits
+// ready says of a job j that it may be handed out at now: it is not doomed, and
+// does not wait to be alone for one that was claimed before.
+const ready = `j.run_at <= now and j.doomed_at > now and not ` + waits
 
-var lockReady = sql(`
-with pending as materialized (
-  select j.id from tickonce.job j where j.state = 1 and j.run_at <= $2 and ` + eligible + `
-  order by j.priority desc, j.run_at, j.id limit $3 for update skip locked
+// priorities are those of the pending jobs of the queue $2, found one after
+// another, since the index for claims begins with them.
+const priorities = `priorities as (
+  (select priority from tickonce.job where queue = $2 and state = 1 order by priority desc limit 1)
+  union all
+  select (select j.priority from tickonce.job j where j.queue = $2 and j.state = 1 and j.priority < p.priority order by j.priority desc limit 1)
+  from priorities p where p.priority is not null
+)`
+
+// pending locks pending jobs of a priority p, which are ready and are what more
+// says.
+func pending(more string) string {
+	return `lateral (
+    select j.id from tickonce.job j
+    where j.queue = $2 and j.state = 1 and j.priority = p.priority and ` + ready + more + `
+    order by j.run_at, j.id limit $3 for update skip locked) x`
+}
+
+// claimReady claims in one statement. It does nothing, and says so, where jobs
+// are to be buried, a claim has lapsed, or a job that is to be alone is found
+// beside another of its schedule.
+var claimReady = sql(`
+with recursive clock as materialized (select tickonce.instant($1) as now),
+hard as materialized (
+  select exists (select from tickonce.job j where j.queue = $2 and j.doomed_at <= now and j.doomed_at < 9223372036854775807)
+    or exists (select from tickonce.job j where j.queue = $2 and j.state = 2 and j.ready_at <= now) as hard from clock
 ),
+` + priorities + `,
+locked as materialized (select x.id from clock, hard, priorities p, ` + pending("") + ` where not hard),
+found as materialized (
+  select j.id, j.schedule, j.alone, j.origin from locked join tickonce.job j using (id) order by j.priority desc, j.run_at, j.id limit $3
+),
+clash as materialized (
+  select exists (select from found a join found b using (schedule) where a.alone and a.schedule <> '' and b.origin = 0 and a.id <> b.id) as clash
+),
+claimed as (
+  update tickonce.job j set state = 2, since = now, worker = $4, deadline = tickonce.later(now, j.visibility_ms), attempts = j.attempts + 1
+  from found, clash, clock where j.id = found.id and not clash
+  returning ` + jobColumns + `
+),
+tally as (
+  insert into tickonce.queue_tally (queue, pending, claimed, claims)
+  select $2, -count(*), count(*), count(*) from claimed having count(*) > 0
+)
+select now, hard or clash, j.* from clock, hard, clash left join claimed j on true
+order by j.priority desc, j.run_at, j.id`)
+
+// lockReady locks what is to be handed out next, lapsed claims among it, but for
+// what was just handed out ($4), and what waits for that to be alone ($5: its
+// schedules).
+var lockReady = sql(`
+with recursive clock as materialized (select $1::bigint as now),
+` + priorities + `,
+pending as materialized (select x.id from clock, priorities p, ` + pending(others) + `),
 lapsed as materialized (
-  select j.id from tickonce.job j where j.state = 2 and j.ready_at <= $2 and ` + eligible + `
-  order by j.priority desc, j.run_at, j.id limit $3 for update skip locked
+  select j.id from tickonce.job j, clock
+  where j.queue = $2 and j.state = 2 and j.ready_at <= now and j.doomed_at > now and not ` + waits + others + `
+  order by j.priority desc, j.run_at, j.id limit $3 for update of j skip locked
 )
 select ` + jobColumns + `, j.state = 2 and exists (select from tickonce.schedule s where s.name = j.schedule)
 from (select id from pending union all select id from lapsed) ready join tickonce.job j using (id)
 order by j.priority desc, j.run_at, j.id limit $3`)
+
+const others = ` and j.id <> all($4::bigint[]) and not (j.alone and j.schedule = any($5::text[]))`
 
 var handOut = sql(`
 update tickonce.job set state = 2, since = $2, worker = $3, deadline = tickonce.later($2, visibility_ms), attempts = attempts + 1
@@ -46,7 +96,34 @@ where id = any($1::bigint[])`)
 
 // Claim implements [store.Store].
 func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job) (c store.Claim, err error) {
-	err = s.step(ctx, func(t *step) error {
+	given, err := s.reading(ctx)
+	if err != nil {
+		return c, err
+	}
+	var hard bool
+	err = again(func() error {
+		c = store.Claim{}
+		return s.ask(ctx, claimReady, []any{given, queue, len(dst), worker}, func(row pgx.CollectableRow) error {
+			targets := []any{&c.Now, &hard}
+			if row.RawValues()[2] == nil {
+				return row.Scan(append(targets, make([]any, jobWidth)...)...)
+			}
+			j := &dst[c.N]
+			c.N++
+			*j = store.Job{}
+			return row.Scan(append(targets, jobTargets(j)...)...)
+		})
+	})
+	if err != nil {
+		return store.Claim{}, explain(err)
+	}
+	if !hard {
+		if c.N > 0 {
+			s.fold(ctx, []string{queue})
+		}
+		return c, nil
+	}
+	err = s.stepAt(ctx, given, func(t *step) error {
 		c = store.Claim{Now: t.now}
 		e := t.ends()
 		var b pgx.Batch
@@ -96,7 +173,7 @@ func (e *ends) handOut(b *pgx.Batch, queue, worker string, dst []store.Job, c *s
 		more = false
 		var found []store.Job
 		var kept []bool // whether the schedule of a lapsed claim is there
-		each(b.Queue(e.texts[lockReady], queue, int64(e.now), len(dst)-c.N, ids, names), func(row pgx.CollectableRow) error {
+		each(b.Queue(e.texts[lockReady], int64(e.now), queue, len(dst)-c.N, ids, names), func(row pgx.CollectableRow) error {
 			found, kept = append(found, store.Job{}), append(kept, false)
 			return scanReady(row, &found[len(found)-1], &kept[len(kept)-1])
 		})

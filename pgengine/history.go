@@ -220,9 +220,6 @@ func (t *step) record(b *pgx.Batch, before *totals, runs []store.Run, skips []st
 		}
 		more = more[n:]
 	}
-	if (len(runs) > 0 || len(skips) > 0) && t.tally.Add(1)%foldEvery == 0 {
-		b.Queue(t.texts[foldTotals])
-	}
 }
 
 func (t *step) addRuns(b *pgx.Batch, runs []store.Run) {

@@ -18,6 +18,9 @@ func scanJob(row pgx.CollectableRow, j *store.Job) error {
 	return row.Scan(jobTargets(j)...)
 }
 
+// jobWidth is how many columns jobColumns are.
+const jobWidth = 23
+
 func jobTargets(j *store.Job) []any {
 	return []any{
 		&j.ID, &j.Queue, &j.Payload, &j.Key, &j.Schedule, &j.ScheduleID, &j.FireAt, &j.Origin,

@@ -95,8 +95,21 @@ insert into tickonce.queue_tally (queue, pending, claimed, dead, claims, retried
 select queue, sum(pending), sum(claimed), sum(dead), sum(claims), sum(retried), sum(done), sum(died), sum(cancelled), sum(requeued), sum(purged)
 from old group by queue`)
 
-// foldEvery is how many summands a queue gets until they are added up.
+// foldEvery is how many writes it takes until one adds up summands.
 const foldEvery = 64
+
+// fold adds up the summands of the queues that a call has written to, and those
+// of the totals, after some of the calls. Nothing depends on it, so that it may
+// fail; it passes over what others are adding up.
+func (s *Store) fold(ctx context.Context, queues []string) {
+	if len(queues) == 0 || s.writes == nil || s.writes.Add(1)%foldEvery != 0 {
+		return
+	}
+	var b pgx.Batch
+	b.Queue(s.texts[foldTallies], queues)
+	b.Queue(s.texts[foldTotals])
+	_ = s.db.SendBatch(ctx, &b).Close()
+}
 
 // add writes the summands of a step.
 func (t *step) add(b *pgx.Batch, counts tallies) {
@@ -116,9 +129,7 @@ func (t *step) add(b *pgx.Batch, counts tallies) {
 		args = append(args, c)
 	}
 	b.Queue(t.texts[addTallies], args...)
-	if t.tally.Add(1)%foldEvery == 0 {
-		b.Queue(t.texts[foldTallies], names)
-	}
+	t.queues = names
 }
 
 var readLengths = sql(`

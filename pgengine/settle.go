@@ -8,39 +8,142 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
+// settleAll settles in one statement. It does nothing, and says so, where an end
+// may change a breaker, or the history has no room for all runs: there it
+// matters in which order they come. Of several elements with one claim the first
+// ends it.
+var settleAll = sql(`
+with clock as materialized (select tickonce.instant($1) as now),
+v as materialized (
+  select * from unnest($2::bigint[], $3::integer[], $4::smallint[], $5::smallint[], $6::bigint[], $7::text[])
+    with ordinality v(id, attempt, became, ended, delay_ms, error, ix)
+),
+counting as materialized (
+  select v.*, j.schedule, s.breaker > 0 and (v.became = 3 or s.failures > 0) as told
+  from v join tickonce.job j using (id) join tickonce.schedule n on n.name = j.schedule
+  left join tickonce.schedule s on s.id = j.schedule_id
+  where j.schedule <> '' and j.origin = 0
+),
+hard as materialized (
+  select coalesce((select bool_or(told) from counting), false)
+    or exists (select from counting group by schedule having count(*) > $8)
+    or exists (select from counting) and (select coalesce(sum(runs), 0) from tickonce.total_tally)
+      + (select sum(1 + octet_length(error) / 256) from counting) > $9 as hard
+),
+locked as materialized (
+  select j.id, j.queue, j.schedule, j.schedule_id, j.fire_at, j.origin, j.enqueued_at, j.attempts, j.since
+  from tickonce.job j, clock
+  where j.id = any($2) and j.state = 2 and j.deadline >= now and not (select hard from hard)
+  order by j.id for update of j
+),
+won as materialized (
+  select distinct on (l.id) l.*, v.became, v.ended, v.delay_ms, v.error, v.ix
+  from locked l join v on v.id = l.id and v.attempt = l.attempts order by l.id, v.ix
+),
+gone as (delete from tickonce.job j using won where j.id = won.id and won.became = 4),
+kept as (
+  update tickonce.job j set state = won.became, last_error = won.error,
+    run_at = case when won.became = 1 then tickonce.later(now, won.delay_ms) else j.run_at end,
+    since = case when won.became = 1 then 9223372036854775807 else now end
+  from won, clock where j.id = won.id and won.became <> 4
+),
+tally as (
+  insert into tickonce.queue_tally (queue, claimed, pending, retried, dead, died, done)
+  select queue, -count(*), count(*) filter (where became = 1), count(*) filter (where became = 1),
+    count(*) filter (where became = 3), count(*) filter (where became = 3), count(*) filter (where became = 4)
+  from won group by queue
+),
+ran as materialized (
+  select won.* from won join tickonce.schedule n on n.name = won.schedule where won.schedule <> '' and won.origin = 0
+),
+runs as (
+  insert into tickonce.run (schedule, schedule_id, job, fire_at, fired_at, started_at, ended_at, attempt, ended, became, error)
+  select schedule, schedule_id, id, fire_at, enqueued_at, since, now, attempts, ended, became, error from ran, clock order by ix
+  returning schedule, weight
+),
+added as materialized (select schedule as name, count(*) as n from runs group by schedule),
+over as (
+  select o.id from added, lateral (
+    select id from tickonce.run r where r.schedule = added.name order by id desc offset greatest(0, $8 - added.n)) o
+),
+dropped as (
+  delete from tickonce.run e using over where e.id = over.id returning e.schedule as name, e.schedule_id, e.fire_at, e.weight
+),
+noted as (
+  insert into tickonce.past (name, kind, since, earlier)
+  select name, 1, coalesce(max(tickonce.later(fire_at, 1)) filter (where schedule_id = s.id), -9007199254740991),
+    coalesce(max(tickonce.later(fire_at, 1)) filter (where schedule_id <> s.id), -9007199254740991)
+  from dropped join tickonce.schedule s using (name) where fire_at < 9223372036854775807 group by name order by name
+  on conflict (name, kind) do update set since = greatest(past.since, excluded.since), earlier = greatest(past.earlier, excluded.earlier)
+),
+total as (
+  insert into tickonce.total_tally (runs)
+  select n from (select coalesce((select sum(weight) from runs), 0) - coalesce((select sum(weight) from dropped), 0) as n) t where n <> 0
+),
+totals as (
+  insert into tickonce.past_total (name, kind, what, n)
+  select schedule, 1, ended, count(*) from ran group by schedule, ended order by schedule, ended
+  on conflict (name, kind, what) do update set n = past_total.n + excluded.n
+)
+select now, (select hard from hard), array(select ix from won), array(select distinct queue from won) from clock`)
+
 // Settle implements [store.Store].
 func (s *Store) Settle(ctx context.Context, settles []store.Settle, out []bool) (now store.Instant, err error) {
-	err = s.step(ctx, func(t *step) error {
+	given, err := s.reading(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := len(settles)
+	id, attempt, became, ended, delay, text := make([]int64, n), make([]int32, n), make([]int16, n), make([]int16, n), make([]int64, n), make([]string, n)
+	for i := range settles {
+		e := &settles[i]
+		id[i], attempt[i], became[i], ended[i], delay[i], text[i] = int64(e.Job), e.Attempt, int16(e.To), int16(e.Execution()), e.DelayMS, e.Error
+		e.Tripped, out[i] = 0, false
+	}
+	var hard bool
+	var won []int64
+	var queues []string
+	err = s.one(ctx, settleAll, []any{given, id, attempt, became, ended, delay, text, s.limits.Runs, s.limits.History}, func(row pgx.CollectableRow) error {
+		return row.Scan(&now, &hard, &won, &queues)
+	})
+	for _, ix := range won {
+		out[ix-1] = true
+	}
+	if err != nil || !hard {
+		s.fold(ctx, queues)
+		return now, err
+	}
+	err = s.stepAt(ctx, given, func(t *step) error {
 		now = t.now
-		ids := make([]int64, len(settles))
-		for i := range settles {
-			ids[i] = int64(settles[i].Job)
-		}
-		e := t.ends()
-		jobs := make(map[store.JobID]*store.Job, len(ids))
-		var b pgx.Batch
-		e.queueRows(b.Queue(t.texts[lockEnded], ids))
-		t.lockJobs(&b, ids, jobs)
-		e.queueNames(b.Queue(t.texts[readNames], ids))
-		e.before = t.totals(&b)
-		if err := t.send(&b); err != nil {
-			return err
-		}
-		for i := range settles {
-			j := jobs[settles[i].Job]
-			settles[i].Tripped = 0
-			if out[i] = j != nil && j.Holds(settles[i].Attempt, now); out[i] {
-				settles[i].Tripped = e.settle(j, &settles[i])
-			}
-		}
-		b = pgx.Batch{}
-		e.writeRows(&b, no)
-		e.writeJobs(&b)
-		t.add(&b, e.counts)
-		t.record(&b, e.before, e.runs, nil)
-		return t.send(&b)
+		return t.ends().settleEach(id, settles, out)
 	})
 	return now, err
+}
+
+// settleEach settles claims one by one.
+func (e *ends) settleEach(ids []int64, settles []store.Settle, out []bool) error {
+	jobs := make(map[store.JobID]*store.Job, len(ids))
+	var b pgx.Batch
+	e.queueRows(b.Queue(e.texts[lockEnded], ids))
+	e.lockJobs(&b, ids, jobs)
+	e.queueNames(b.Queue(e.texts[readNames], ids))
+	e.before = e.totals(&b)
+	if err := e.send(&b); err != nil {
+		return err
+	}
+	for i := range settles {
+		j := jobs[settles[i].Job]
+		settles[i].Tripped = 0
+		if out[i] = j != nil && j.Holds(settles[i].Attempt, e.now); out[i] {
+			settles[i].Tripped = e.settle(j, &settles[i])
+		}
+	}
+	b = pgx.Batch{}
+	e.writeRows(&b, no)
+	e.writeJobs(&b)
+	e.add(&b, e.counts)
+	e.record(&b, e.before, e.runs, nil)
+	return e.send(&b)
 }
 
 // lockJobs locks jobs.

@@ -19,6 +19,8 @@ type step struct {
 	ctx context.Context
 	tx  pgx.Tx
 	now store.Instant
+
+	queues []string // to whose counters it adds
 }
 
 // attempts is how often a step is made that others kept from being written.
@@ -31,12 +33,24 @@ func (s *Store) step(ctx context.Context, f func(*step) error) error {
 	if err != nil {
 		return err
 	}
+	return s.stepAt(ctx, given, f)
+}
+
+// stepAt is step for a call that has read the clock.
+func (s *Store) stepAt(ctx context.Context, given *int64, f func(*step) error) (err error) {
+	err = again(func() error { return s.try(ctx, given, f) })
+	return explain(err)
+}
+
+// again makes an attempt, and others as long as what others write keeps it from
+// being written.
+func again(attempt func() error) (err error) {
 	for range attempts {
-		if err = s.try(ctx, given, f); !overtaken(err) {
+		if err = attempt(); !overtaken(err) {
 			break
 		}
 	}
-	return explain(err)
+	return err
 }
 
 func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) error {
@@ -55,7 +69,11 @@ func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) erro
 		_ = tx.Rollback(context.WithoutCancel(ctx)) // one that fails ends the connection, and the transaction with it
 		return err
 	}
-	return tx.Commit(ctx)
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	s.fold(ctx, t.queues)
+	return nil
 }
 
 // overtaken reports whether the transaction was undone because of what others

@@ -24,14 +24,14 @@ type Store struct {
 	db     DB
 	now    func() store.Instant // nil: the server's clock
 	limits store.Limits
-	texts  []string // of the statements
-	tally  *atomic.Int64
+	texts  []string      // of the statements
+	writes *atomic.Int64 // nil: it is not this store that adds up summands
 }
 
 var _ store.Store = (*Store)(nil)
 
 func newStore(db DB, schema string, limits store.Limits, now func() store.Instant) *Store {
-	return &Store{db: db, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), tally: new(atomic.Int64)}
+	return &Store{db: db, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), writes: new(atomic.Int64)}
 }
 
 // reading begins a call: it reads the clock, if that is not the server's. If
@@ -82,7 +82,11 @@ func from(name string) (text string, bytes []byte) {
 
 // one makes a call that is one statement, with each of whose rows f is called.
 func (s *Store) one(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) error {
+	return explain(s.ask(ctx, q, args, f))
+}
+
+func (s *Store) ask(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) error {
 	var b pgx.Batch
 	each(b.Queue(s.texts[q], args...), f)
-	return explain(s.db.SendBatch(ctx, &b).Close())
+	return s.db.SendBatch(ctx, &b).Close()
 }

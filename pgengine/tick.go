@@ -39,17 +39,206 @@ from unnest($1::bigint[], $2::bigint[]) with ordinality f(id, boundary, ix) join
 order by f.ix
 returning id`)
 
+// advanceAll is a tick in one statement: the lease is judged and kept from being
+// taken, the rows whose guard holds are locked unless somebody else is writing
+// them, and these move, fire and skip. It does nothing, and says so, where a
+// queue may not have room for all, or the history for all that is skipped:
+// there it matters in which order they come.
+//
+// Who triggers a schedule by hand counts its live jobs under its lock, and
+// raises counted; what the statement saw before it got the lock is no older
+// than that.
+var advanceAll = sql(`
+with clock as materialized (select tickonce.instant($1) as now),
+lead as materialized (
+  select l.lock from tickonce.lease l, clock
+  where l.lock = $2 and l.owner = $3 and l.term = $4 and ` + leaseLives + ` for share of l
+),
+v as materialized (
+  select * from unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[], $12::integer[],
+      $13::boolean[], $14::integer[], $15::integer[], $16::integer[])
+    with ordinality v(id, rev, cursor, due_at, set_at, hold_reason, hold_since, hold_times, ends, pending, claimed, fires, ix)
+),
+seen as materialized (
+  select s.id, s.counted, live.pending, live.claimed
+  from tickonce.schedule s join v using (id), ` + live + ` where s.overlap <> 0
+),
+locked as materialized (
+  select s.id, s.name, s.queue, s.overlap, s.counted, v.ix
+  from v join tickonce.schedule s on s.id = v.id and s.rev = v.rev
+  where exists (select from lead) for no key update of s skip locked
+),
+held as materialized (
+  select l.id, l.name, l.queue, l.ix, v.fires from locked l join v using (ix)
+  where l.overlap = 0 or exists (
+    select from seen where seen.id = l.id and seen.counted = l.counted and seen.pending = v.pending and seen.claimed = v.claimed)
+),
+hard as materialized (
+  select exists (
+    select from (select queue, sum(fires) as n from held group by queue) h
+    where h.n > 0 and h.n + (
+      select coalesce(sum(t.pending + t.claimed + t.dead), 0) from tickonce.queue_tally t where t.queue = h.queue) > $19
+  ) or cardinality($20::integer[]) > 0 and cardinality($20) + (select coalesce(sum(skips), 0) from tickonce.total_tally) > $28 as hard
+),
+moved as (
+  update tickonce.schedule s set rev = s.rev + 1, cursor = v.cursor, due_at = v.due_at, set_at = v.set_at,
+    hold_reason = v.hold_reason, hold_since = v.hold_since, hold_times = v.hold_times,
+    paused = case when v.ends then 3 else s.paused end
+  from held join v using (ix) where s.id = held.id and not (select hard from hard)
+  returning held.ix, s.id, s.name, s.queue, s.payload, s.visibility_ms, s.base_backoff_ms, s.max_attempts, s.run_once, s.timeout_ms,
+    s.expires_ms, s.priority, s.overlap
+),
+fired as (
+  insert into tickonce.job (queue, payload, schedule, schedule_id, fire_at, visibility_ms, base_backoff_ms, max_attempts,
+    timeout_ms, enqueued_at, run_at, expires_at, priority, alone)
+  select m.queue, m.payload, m.name, m.id, f.boundary, m.visibility_ms, m.base_backoff_ms,
+    case when m.run_once then 1 else m.max_attempts end, coalesce(m.timeout_ms, 0), now, $29,
+    case when m.expires_ms = 0 then 9223372036854775807 else tickonce.later($29, m.expires_ms) end, m.priority, m.overlap <> 0
+  from clock, unnest($17::integer[], $18::bigint[]) with ordinality f(move, boundary, ix) join moved m on m.ix = f.move
+  order by f.ix
+  returning id, queue
+),
+tally as (insert into tickonce.queue_tally (queue, pending) select queue, count(*) from fired group by queue),
+skipped as materialized (
+  select m.name as schedule, m.id as schedule_id, k.*, now
+  from clock, unnest($20::integer[], $21::smallint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::boolean[])
+    with ordinality k(move, reason, every_ms, first, last, count, again, ix) join moved m on m.ix = k.move
+),
+taken as (
+  update tickonce.skip r set last = k.last, count = r.count + k.count, until_at = now from skipped k
+  where r.id = (select id from tickonce.skip n where n.schedule = k.schedule order by id desc limit 1) and not k.again
+    and r.schedule_id = k.schedule_id and r.reason = k.reason and r.every_ms = k.every_ms and r.last + r.every_ms = k.first
+  returning k.ix
+),
+ranges as (
+  insert into tickonce.skip (schedule, schedule_id, reason, every_ms, first, last, count, from_at, until_at)
+  select schedule, schedule_id, reason, every_ms, first, last, count, now, now from skipped where ix not in (select ix from taken) order by ix
+  returning schedule
+),
+added as materialized (select schedule as name, count(*) as n from ranges group by schedule),
+over as (
+  select o.id from added, lateral (
+    select id from tickonce.skip s where s.schedule = added.name order by id desc offset greatest(0, $27 - added.n)) o
+),
+gone as (
+  delete from tickonce.skip e using over where e.id = over.id returning e.schedule as name, e.schedule_id, tickonce.later(e.last, 1) as after
+),
+noted as (
+  insert into tickonce.past (name, kind, since, earlier)
+  select g.name, 2, coalesce(max(after) filter (where g.schedule_id = m.id), -9007199254740991),
+    coalesce(max(after) filter (where g.schedule_id <> m.id), -9007199254740991)
+  from gone g join moved m using (name) group by g.name order by g.name
+  on conflict (name, kind) do update set since = greatest(past.since, excluded.since), earlier = greatest(past.earlier, excluded.earlier)
+),
+total as (
+  insert into tickonce.total_tally (skips)
+  select n from (select (select count(*) from ranges) - (select count(*) from gone) as n) t where n <> 0
+),
+totals as (
+  insert into tickonce.past_total (name, kind, what, n)
+  select schedule, 2, reason, sum(count) from skipped group by schedule, reason order by schedule, reason
+  on conflict (name, kind, what) do update set n = past_total.n + excluded.n
+)
+select exists (select from lead), (select hard from hard), array(select ix from moved), array(select id from fired order by id),
+  array(select distinct queue from fired)`)
+
 // Advance implements [store.Store].
-func (s *Store) Advance(ctx context.Context, tick *store.Tick) (held bool, err error) {
-	err = s.step(ctx, func(t *step) error {
-		a := advance{step: t, tick: tick}
-		held, err = a.judge()
-		if err != nil || !held {
-			return err
+func (s *Store) Advance(ctx context.Context, t *store.Tick) (held bool, err error) {
+	given, err := s.reading(ctx)
+	if err != nil {
+		return false, err
+	}
+	var hard bool
+	var moved, jobs []int64
+	var queues []string
+	if hard = s.limits.Skips < 2; !hard {
+		err = s.one(ctx, advanceAll, s.tickArgs(given, t), func(row pgx.CollectableRow) error {
+			return row.Scan(&held, &hard, &moved, &jobs, &queues)
+		})
+	}
+	if err != nil {
+		return false, err
+	}
+	if hard {
+		err = s.stepAt(ctx, given, func(step *step) error {
+			a := advance{step: step, tick: t}
+			held, err = a.judge()
+			if err != nil || !held {
+				return err
+			}
+			return a.write()
+		})
+		return held && err == nil, err
+	}
+	if !held {
+		return false, nil
+	}
+	for i := range t.Moves {
+		t.Moves[i].Outcome = store.Stale
+	}
+	for _, ix := range moved {
+		t.Moves[ix-1].Outcome = store.Moved
+	}
+	for i := range t.Fires {
+		f := &t.Fires[i]
+		if f.Job = 0; t.Moves[f.Move].Outcome == store.Moved {
+			f.Job, jobs = store.JobID(jobs[0]), jobs[1:]
 		}
-		return a.write()
-	})
-	return held && err == nil, err
+	}
+	s.fold(ctx, queues)
+	return true, nil
+}
+
+// tickArgs are the arguments of advanceAll.
+func (s *Store) tickArgs(given *int64, t *store.Tick) []any {
+	n := len(t.Moves)
+	id, rev, cursor, dueAt, setAt := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	reason, since, times, ends := make([]*string, n), make([]*int64, n), make([]*int32, n), make([]bool, n)
+	pending, claimed, fires := make([]int32, n), make([]int32, n), make([]int32, n)
+	for i := range t.Moves {
+		m := &t.Moves[i]
+		id[i], rev[i], cursor[i], dueAt[i], setAt[i] = int64(m.ID), int64(m.Rev), int64(m.Cursor), int64(m.DueAt), int64(m.SetAt)
+		reason[i], since[i], times[i] = hold(m.Hold)
+		ends[i], pending[i], claimed[i], fires[i] = m.Ends, m.Live.Pending, m.Live.Claimed, m.Fires
+	}
+	moves, boundaries := make([]int32, len(t.Fires)), make([]int64, len(t.Fires))
+	for i, f := range t.Fires {
+		moves[i], boundaries[i] = f.Move+1, int64(f.Boundary)
+	}
+	var (
+		skips                       = []int32{}
+		reasons                     []int16
+		everyMS, first, last, count []int64
+		again                       []bool // not the first of its move
+	)
+	for _, k := range joined(t.Skips) {
+		again = append(again, len(skips) > 0 && skips[len(skips)-1] == k.Move+1)
+		skips, reasons, everyMS = append(skips, k.Move+1), append(reasons, int16(k.Reason)), append(everyMS, k.EveryMS)
+		first, last, count = append(first, int64(k.First)), append(last, int64(k.Last)), append(count, k.Count)
+	}
+	return []any{
+		given, t.By.Lock, t.By.Owner, int64(t.By.Term),
+		id, rev, cursor, dueAt, setAt, reason, since, times, ends, pending, claimed, fires,
+		moves, boundaries, s.limits.QueueLength,
+		skips, reasons, everyMS, first, last, count, again, s.limits.Skips, s.limits.History, int64(t.Now),
+	}
+}
+
+// joined are the skips of a tick, where those of one move that go on where the
+// one before ends are one with it: then no range takes in more than the first.
+func joined(skips []store.Skip) (all []store.Skip) {
+	for _, next := range skips {
+		if len(all) > 0 {
+			last := &all[len(all)-1]
+			a, b := last.Range("", 0, 0), next.Range("", 0, 0)
+			if last.Move == next.Move && a.TakeIn(&b) {
+				last.Last, last.Count = a.Last, a.Count
+				continue
+			}
+		}
+		all = append(all, next)
+	}
+	return all
 }
 
 // advance is a tick that is judged row by row.
