@@ -56,6 +56,7 @@ const own: ReadonlySet<string> = new Set(["start", "stop", "work", "stopWork", "
  *     loading    store or module fails     following, without the term; the next call begins anew
  *     leading    records cannot be stored  unstored
  *     unstored   a snapshot is stored      leading: what was withheld is told
+ *     unstored   the guest traps           loading, without what was withheld
  *     leading    the state is taken over   following, without the term
  *     leading    the guest traps           loading, if there is a store; else closed
  *     any        the term is lost          following
@@ -271,6 +272,7 @@ export class Session {
       await this.#replace(instance);
     } catch (error) {
       if (error instanceof StoreError && error.code === "taken") this.#taken(error);
+      if (error instanceof TickonceError && error.code === "internal") this.#fault(error); // the store is loaded, without what was withheld
       throw error;
     }
     if (this.#instance !== instance) return;
@@ -335,6 +337,7 @@ export class Session {
       this.#replaceAt = Math.max(leastLog, snapshot?.length ?? 0);
       if (store) {
         const [found] = await instance.run([{ op: "recovery", request: {}, now: Date.now() }]);
+        if (found!.error) throw errorOf(found!);
         const torn = (found!.reply as { recovery?: { torn?: string } } | undefined)?.recovery?.torn;
         refuseIfOver();
         if (torn || snapshot !== stored.snapshot) await this.#replace(instance); // nothing may be appended behind a torn record

@@ -2,7 +2,7 @@
 
 import { isFunction, isMS, isOptions, isSignal, isWhole, refuse } from "./check.js";
 import type { Engine } from "./engine.js";
-import { TickonceError } from "./errors.js";
+import { StoreError, TickonceError } from "./errors.js";
 import { failureOf } from "./failure.js";
 import { Job } from "./job.js";
 import type { OutRecord } from "./records.js";
@@ -108,16 +108,26 @@ const outboxPrefix = "__alkstore_outbox:";
 
 const pausesMS = [100, 200, 400, 5000];
 
+/** A queue with its handler, and the worker that claims its jobs, if that is there. */
+interface Line {
+  readonly queue: string;
+  readonly handler: Handler;
+  readonly request: object;
+  worker: number | undefined;
+}
+
+const hasWorker = ({ worker }: Line) => worker !== undefined;
+
 class Loop implements Run, Listener {
   readonly done: Promise<void>;
   readonly #session: Session;
   readonly #options: StartOptions;
-  readonly #plan: { queue: string; request: object; handler: Handler }[];
+  readonly #lines: Line[];
 
-  #workers = new Set<number>();
   #runner = false;
   #gone: TickonceError | undefined; // why what was begun last is gone
   #inHand = new Map<number, AbortController>(); // by their runs
+  #ends: { run: number; error: object | undefined }[] = []; // that are to be told
   #timer: unknown;
   #next = -Infinity; // when to step
   #seen = -Infinity; // the clock at the last step
@@ -136,7 +146,7 @@ class Loop implements Run, Listener {
   constructor(session: Session, handlers: Handlers, options: StartOptions) {
     this.#session = session;
     this.#options = options;
-    this.#plan = [...this.#works("queue", handlers), ...this.#works("outbox", options.outboxes ?? {})];
+    this.#lines = [...this.#linesOf("queue", handlers), ...this.#linesOf("outbox", options.outboxes ?? {})];
     this.done = new Promise((resolve, reject) => (this.#end = { resolve, reject }));
     this.done.catch(() => {}); // whoever asks is told
     session.listener = this;
@@ -149,11 +159,11 @@ class Loop implements Run, Listener {
     else this.#wake();
   }
 
-  #works(kind: "queue" | "outbox", handlers: Handlers): { queue: string; request: object; handler: Handler }[] {
+  #linesOf(kind: "queue" | "outbox", handlers: Handlers): Line[] {
     const { concurrency, timeoutMS, stopTimeoutMS } = this.#options;
     return Object.entries(handlers).map(([name, work]) => {
       const { handler, ...own } = typeof work === "function" ? { handler: work } : work;
-      return { queue: kind === "outbox" ? outboxPrefix + name : name, handler, request: { [kind]: name, options: { concurrency, timeoutMS, stopTimeoutMS, ...own } } };
+      return { queue: kind === "outbox" ? outboxPrefix + name : name, handler, request: { [kind]: name, options: { concurrency, timeoutMS, stopTimeoutMS, ...own } }, worker: undefined };
     });
   }
 
@@ -177,7 +187,7 @@ class Loop implements Run, Listener {
   }
 
   async #stop(): Promise<void> {
-    const calls = [...this.#workers].map(worker => this.#session.call("stopWork", { worker }));
+    const calls = this.#lines.filter(hasWorker).map(({ worker }) => this.#session.call("stopWork", { worker }));
     if (this.#runner) calls.push(this.#session.call("stop"));
     await Promise.allSettled(calls); // what fails is gone, or is told by the next step
     this.#wake();
@@ -209,7 +219,8 @@ class Loop implements Run, Listener {
       await this.#begin();
       this.#next = Infinity; // unless it is woken meanwhile
       this.#seen = now;
-      if (this.#runner || this.#workers.size > 0) {
+      if (this.#runner || this.#lines.some(hasWorker)) {
+        this.#tellEnds();
         const { next } = await this.#session.step(0);
         this.#next = Math.min(this.#next, next);
       }
@@ -224,31 +235,42 @@ class Loop implements Run, Listener {
     if (!this.#finished()) this.#sleep(this.#next - Date.now());
   }
 
-  /** Begins the runner and the workers, unless they are there. */
+  /** Tells which runs have ended, in the turn of the step that writes it; again, if they cannot be told for now. */
+  #tellEnds(): void {
+    for (const end of this.#ends.splice(0)) {
+      this.#session.call("end", end).catch(error => {
+        if (error instanceof StoreError) this.#ends.push(end);
+        else if (!isLost(error)) this.#report(error);
+      });
+    }
+  }
+
+  /** Begins the runner and the workers, as far as they are not there. */
   async #begin(): Promise<void> {
-    if (this.#runner || this.#stopping) return;
+    if (this.#stopping || (this.#runner && this.#lines.every(hasWorker))) return;
     const session = this.#session;
     await Promise.race([session.lead(), this.#halted]);
     if (this.#stopping) return;
     this.#gone = undefined;
+    const lines = this.#lines.filter(line => !hasWorker(line));
     const [runner, ...workers] = await Promise.allSettled([
       session.call("start"),
-      ...this.#plan.map(({ request }) => session.call("work", request)),
+      ...lines.map(({ request }) => session.call("work", request)),
     ]);
     if (this.#gone) throw this.#gone;
-    this.#runner = runner.status === "fulfilled";
-    workers.forEach(w => {
-      if (w.status === "fulfilled") this.#workers.add(w.value.worker);
+    this.#runner ||= runner.status === "fulfilled";
+    workers.forEach((w, i) => {
+      if (w.status === "fulfilled") lines[i]!.worker = w.value.worker;
     });
     const refused = [runner, ...workers].find(r => r.status === "rejected");
-    if (refused && !this.#runner) throw refused.reason; // the instance is gone
+    if (refused && (!this.#runner || refused.reason instanceof StoreError)) throw refused.reason; // they are asked again
     if (refused) this.#error = refused.reason; // a name or an option that there cannot be
     if (refused) void this.stop();
     else if (this.#stopping) await this.#stop();
   }
 
   #finished(): boolean {
-    if (!this.#stopping || this.#runner || this.#workers.size > 0) return false;
+    if (!this.#stopping || this.#runner || this.#lines.some(hasWorker)) return false;
     this.#finish(this.#error);
     return true;
   }
@@ -281,7 +303,7 @@ class Loop implements Run, Listener {
 
   async #run(id: number, job: Job): Promise<void> {
     // Not by its worker: another's step in the turn in which that began comes before the answer that names it.
-    const handler = this.#plan.find(({ queue }) => queue === job.queue)?.handler;
+    const handler = this.#lines.find(({ queue }) => queue === job.queue)?.handler;
     if (!handler) return;
     const controller = new AbortController();
     this.#inHand.set(id, controller);
@@ -293,16 +315,14 @@ class Loop implements Run, Listener {
     }
     if (this.#inHand.get(id) !== controller) return; // it was left
     this.#inHand.delete(id);
-    // Where the end cannot be told the job is tried again once its claim has lapsed.
-    this.#session.call("end", { run: id, error }).catch(e => {
-      if (!isLost(e)) this.#report(e);
-    });
+    this.#ends.push({ run: id, error });
+    this.#wake();
   }
 
   /** A worker or, as 0, the runner has ended. */
   #stopped(worker: number, error: TickonceError | undefined): void {
     if (worker === 0) this.#runner = false;
-    this.#workers.delete(worker);
+    for (const line of this.#lines) if (line.worker === worker) line.worker = undefined;
     this.#error ??= error;
     if (!this.#stopping) void this.stop(); // none of its own accord ends without a fault
   }
@@ -310,7 +330,8 @@ class Loop implements Run, Listener {
   gone(why: TickonceError): void {
     this.#gone = why;
     this.#runner = false;
-    this.#workers.clear();
+    for (const line of this.#lines) line.worker = undefined;
+    this.#ends = [];
     this.#abort(why);
     if (why.code !== "leadership_lost") this.#report(why);
     this.#wake();

@@ -321,6 +321,17 @@ test("a handle that breaks is opened anew from the store", async () => {
   assert.deepEqual(told, [true, false, true]);
 });
 
+test("a guest that breaks while the store fails is opened anew, without what was withheld", async () => {
+  const store = new Faulty();
+  await using eng = open({ store });
+  await eng.enqueue("q");
+  store.faults.append = [new StoreError("full", "no room")];
+  await assert.rejects(eng.enqueue("q"), refused("full"));
+  trapNext("tk_snapshot");
+  await assert.rejects(eng.queue("q"), refused("internal", /trapped/));
+  assert.equal((await eng.queue("q")).pending, 1);
+});
+
 test("calls of the same turn, before a fault and behind it, are done", async () => {
   await using eng = open({ store: memoryStore() });
   await eng.lead();

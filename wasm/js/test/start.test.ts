@@ -416,6 +416,46 @@ scenario("a write that cannot be stored beside the start hinders no worker", asy
   assert.deepEqual([begun, (await eng.queue("q")).done, store.calls.filter(c => c === "replace").length], [1, 1, 1]);
 });
 
+scenario("the end of a run that cannot be told while the store fails is told once it can be", async (t, open) => {
+  const store = new Faulty(), gate = new Gate();
+  const eng = open({ store });
+  let begun = 0;
+  start(eng, { q: () => ++begun === 1 ? gate.promise : undefined }, { onError: () => {} });
+  await eng.enqueue("q");
+  await pass(t, eng, 1000);
+  store.faults.append = [new Error("gone")];
+  store.faults.replace = Array.from({ length: 3 }, () => new Error("gone"));
+  await assert.rejects(eng.enqueue("q"));
+  gate.resolve();
+  for (let i = 0; i < 20; i++) {
+    t.mock.timers.tick(1000);
+    for (let j = 0; j < 5; j++) await new Promise(setImmediate);
+  }
+  await pass(t, eng, 1000);
+  assert.deepEqual([begun, (await eng.queue("q")).done, store.faults.replace.length], [2, 2, 0]);
+});
+
+scenario("a worker that cannot be begun while the store fails is begun once it can be", async (t, open) => {
+  const store = new Faulty(), gate = new Gate();
+  const eng = open({ store });
+  await eng.lead();
+  store.gate = gate.promise;
+  store.faults.append = [undefined, new Error("gone")];
+  store.faults.replace = [new Error("gone")];
+  const calls = [eng.enqueue("other")];
+  await new Promise(setImmediate);
+  let begun = 0;
+  for (let i = 0; i < 255; i++) calls.push(eng.enqueue("q")); // with the runner they are a turn, and the worker is behind it
+  start(eng, { q: () => void begun++ }, { onError: () => {}, concurrency: 100 });
+  t.mock.timers.tick(0);
+  await new Promise(setImmediate);
+  gate.resolve();
+  await Promise.allSettled(calls);
+  await new Promise(setImmediate);
+  await pass(t, eng, 2000);
+  assert.deepEqual([begun, store.faults.replace.length], [255, 0]);
+});
+
 scenario("one that follows can be stopped, and closed", async (t, open) => {
   const run = start(open({ leadership: new Chair() }), {});
   await new Promise(setImmediate);
