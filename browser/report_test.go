@@ -312,6 +312,8 @@ func TestTouch(t *testing.T) {
 	p := open(t, reports(t)["outages"], 390, 844, theme("light"), call(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}))
 	ask[any](p, `document.getElementById('plot').scrollIntoView({ block: 'start' }); 0`)
 	p.picture("phone-timeline", false)
+	require.Equal(t, []bool{true, false}, ask[[]bool](p, `[':not(:has(.zero))', ':has(.zero)'].map(some => [...document.querySelectorAll('#table td:is(.failed, .dead)' + some)].some(e => e.checkVisibility()))`),
+		"the cards of the table have what failed, and nothing of none")
 	for range 2 {
 		p.do(chromedp.Click(chromedp.CSS("#zoom-in")))
 	}

@@ -42,7 +42,7 @@ const columns = run => [
   { key: 'spark', label: 'Lateness over the run', by: s => s.longest, cell: s => spark(run, s), css: 'sparks', falls: true },
   { key: 'failed', label: 'Failed tries', by: s => s.failed, cell: s => count(s.failed), css: 'right number failed', falls: true },
   { key: 'dead', label: 'Dead', by: s => s.dead, cell: s => count(s.dead, 'is-bad'), css: 'right number dead', falls: true },
-  ...(run.outboxes.length ? [{ key: 'undelivered', label: 'Undelivered', by: s => s.undelivered, cell: s => count(s.undelivered, 'is-bad'), css: 'right number dead', falls: true }] : []),
+  ...(run.outboxes.length ? [{ key: 'undelivered', label: 'Undelivered', by: s => s.undelivered, cell: s => count(s.undelivered, 'is-bad'), css: 'right number undelivered', falls: true }] : []),
 ];
 
 function spark(run, s) {
