@@ -64,6 +64,22 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, "10001_one 20002_two", names)
 }
 
+// The pool is the user's: no connection keeps a setting of the migration's.
+func TestMigrateLeavesTheSessionAsItWas(t *testing.T) {
+	config := pgtest.Shared(t).Config(t, pgtest.Superuser)
+	config.MaxConns = 1
+	pool := pgtest.Open(t, config)
+	state := func() (state string) {
+		require.NoError(t, pool.QueryRow(ctx, `select current_setting('search_path') || ' ' || (
+  select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())`).Scan(&state))
+		return state
+	}
+	before := state()
+	_, err := migrate(ctx, pool, pgtest.Schema(t), twoSteps)
+	require.NoError(t, err)
+	require.Equal(t, before, state())
+}
+
 // Of migrators that begin together, one does each migration, and all find all
 // of them done.
 func TestMigrateManyAtOnce(t *testing.T) {

@@ -1,13 +1,16 @@
 package pgtest_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
@@ -90,17 +93,33 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			cmd.Env = append(cmd.Environ(), ending+"="+how)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			require.Equal(t, how == "passed", err == nil, "%s%s", out, &stderr)
-			_, folder, found := strings.Cut(string(out), "folder ")
-			require.True(t, found, "%s%s", out, &stderr)
-			folder, _, _ = strings.Cut(folder, "\n")
+			stdout, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			stdin, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+
+			out := bufio.NewReader(stdout)
+			folder, err := out.ReadString('\n')
+			require.NoError(t, err, folder)
+			folder = strings.TrimSpace(folder)
+			conn, err := pgx.Connect(ctx, "host="+folder+" port=5432 user="+pgtest.Superuser)
+			require.NoError(t, err)
+			defer conn.Close(ctx)
+
+			require.NoError(t, stdin.Close())
+			_, err = io.ReadAll(out)
+			require.NoError(t, err)
+			require.Equal(t, how == "passed", cmd.Wait() == nil, &stderr)
 			require.NoDirExists(t, folder)
 			require.NotContains(t, stderr.String(), "pg_ctl")
+			_, err = conn.Exec(ctx, "select")
+			require.Error(t, err, "the server still runs")
 		})
 	}
 }
 
+// TestEnding is what the processes that are ended do.
 func TestEnding(t *testing.T) {
 	how := os.Getenv(ending)
 	if how == "" {
@@ -108,7 +127,8 @@ func TestEnding(t *testing.T) {
 	}
 	folder := pgtest.Shared(t).Config(t, pgtest.Superuser).ConnConfig.Host
 	require.DirExists(t, folder)
-	os.Stdout.WriteString("folder " + folder + "\n")
+	os.Stdout.WriteString(folder + "\n")
+	io.ReadAll(os.Stdin)
 	switch how {
 	case "panicked":
 		panic("on purpose")

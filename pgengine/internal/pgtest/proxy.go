@@ -213,10 +213,11 @@ func (c *proxied) replies() {
 			return
 		}
 		c.mu.Lock()
-		if m.kind() == 'Z' {
+		ready := m.kind() == 'Z'
+		if ready {
 			c.readys++
 		}
-		losing, lost := c.lostAt >= 0, c.readys == c.lostAt
+		losing, lost := c.lostAt >= 0, ready && c.readys == c.lostAt
 		c.mu.Unlock()
 		if lost {
 			return
