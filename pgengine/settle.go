@@ -31,15 +31,13 @@ hard as materialized (
       + (select sum(1 + octet_length(error) / 256) from counting) > $9 as hard
 ),
 locked as materialized (
-  select j.id, j.queue, j.schedule, j.schedule_id, j.fire_at, j.origin, j.enqueued_at, j.attempts, j.since
-  from tickonce.job j, clock
-  where j.id = any($2) and j.state = 2 and j.deadline >= now and not (select hard from hard)
+  select j.id, j.queue, j.schedule, j.schedule_id, j.fire_at, j.origin, j.enqueued_at, j.attempts, j.since,
+    v.became, v.ended, v.delay_ms, v.error, v.ix
+  from clock, v join tickonce.job j on j.id = v.id and j.attempts = v.attempt
+  where j.state = 2 and j.deadline >= now and not (select hard from hard)
   order by j.id for update of j
 ),
-won as materialized (
-  select distinct on (l.id) l.*, v.became, v.ended, v.delay_ms, v.error, v.ix
-  from locked l join v on v.id = l.id and v.attempt = l.attempts order by l.id, v.ix
-),
+won as materialized (select distinct on (id) * from locked order by id, ix),
 gone as (delete from tickonce.job j using won where j.id = won.id and won.became = 4),
 kept as (
   update tickonce.job j set state = won.became, last_error = won.error,
@@ -158,14 +156,11 @@ func (t *step) lockJobs(b *pgx.Batch, ids []int64, jobs map[store.JobID]*store.J
 // A job that is extended twice ends up with the deadline of the second.
 var extend = sql(`
 with clock as materialized (select tickonce.instant($1) as now),
-held as materialized (
-  select j.id, j.attempts from tickonce.job j, clock
-  where j.id = any($2::bigint[]) and j.state = 2 and j.deadline >= now order by j.id for update of j
-),
-v as (
-  select v.ix, v.id, tickonce.later(now, v.for_ms) as deadline
+v as materialized (
+  select v.ix, j.id, tickonce.later(now, v.for_ms) as deadline
   from clock, unnest($2::bigint[], $3::integer[], $4::bigint[]) with ordinality v(id, attempt, for_ms, ix)
-  join held on held.id = v.id and held.attempts = v.attempt
+  join tickonce.job j on j.id = v.id and j.attempts = v.attempt
+  where j.state = 2 and j.deadline >= now order by j.id for update of j
 ),
 written as (
   update tickonce.job j set deadline = l.deadline

@@ -46,8 +46,11 @@ returning id`)
 // there it matters in which order they come.
 //
 // Who triggers a schedule by hand counts its live jobs under its lock, and
-// raises counted; what the statement saw before it got the lock is no older
-// than that.
+// raises counted; what the statement has counted is from before it got the lock,
+// and good if that did not happen in between.
+//
+// Its CTEs are never joined with each other: the planner takes them to be short,
+// and would go through the one for each row of the other.
 var advanceAll = sql(`
 with clock as materialized (select tickonce.instant($1) as now),
 lead as materialized (
@@ -59,50 +62,48 @@ v as materialized (
       $13::boolean[], $14::integer[], $15::integer[], $16::integer[])
     with ordinality v(id, rev, cursor, due_at, set_at, hold_reason, hold_since, hold_times, ends, pending, claimed, fires, ix)
 ),
-seen as materialized (
-  select s.id, s.counted, live.pending, live.claimed
-  from tickonce.schedule s join v using (id), ` + live + ` where s.overlap <> 0
-),
 locked as materialized (
-  select s.id, s.name, s.queue, s.overlap, s.counted, v.ix
-  from v join tickonce.schedule s on s.id = v.id and s.rev = v.rev
+  select s.name, s.queue, s.overlap, s.counted, before.counted as counted_before, live.pending as live_pending, live.claimed as live_claimed, v.*
+  from v join tickonce.schedule s on s.id = v.id and s.rev = v.rev join tickonce.schedule before on before.id = v.id,
+  lateral (
+    select count(*) filter (where j.state = 1) as pending, count(*) filter (where j.state = 2) as claimed from tickonce.job j
+    where before.overlap <> 0 and j.schedule = before.name and j.schedule <> '' and j.origin = 0 and j.state < 3
+  ) live
   where exists (select from lead) for no key update of s skip locked
 ),
 held as materialized (
-  select l.id, l.name, l.queue, l.ix, v.fires from locked l join v using (ix)
-  where l.overlap = 0 or exists (
-    select from seen where seen.id = l.id and seen.counted = l.counted and seen.pending = v.pending and seen.claimed = v.claimed)
+  select * from locked where overlap = 0 or counted = counted_before and live_pending = pending and live_claimed = claimed
 ),
 hard as materialized (
   select exists (
     select from (select queue, sum(fires) as n from held group by queue) h
     where h.n > 0 and h.n + (
       select coalesce(sum(t.pending + t.claimed + t.dead), 0) from tickonce.queue_tally t where t.queue = h.queue) > $19
-  ) or cardinality($20::integer[]) > 0 and cardinality($20) + (select coalesce(sum(skips), 0) from tickonce.total_tally) > $28 as hard
+  ) or cardinality($21::smallint[]) > 0 and cardinality($21) + (select coalesce(sum(skips), 0) from tickonce.total_tally) > $28 as hard
 ),
 moved as (
   update tickonce.schedule s set rev = s.rev + 1, cursor = v.cursor, due_at = v.due_at, set_at = v.set_at,
     hold_reason = v.hold_reason, hold_since = v.hold_since, hold_times = v.hold_times,
     paused = case when v.ends then 3 else s.paused end
-  from held join v using (ix) where s.id = held.id and not (select hard from hard)
-  returning held.ix, s.id, s.name, s.queue, s.payload, s.visibility_ms, s.base_backoff_ms, s.max_attempts, s.run_once, s.timeout_ms,
+  from held v where s.id = v.id and not (select hard from hard)
+  returning v.ix, v.fires, s.id, s.name, s.queue, s.payload, s.visibility_ms, s.base_backoff_ms, s.max_attempts, s.run_once, s.timeout_ms,
     s.expires_ms, s.priority, s.overlap
 ),
 fired as (
   insert into tickonce.job (queue, payload, schedule, schedule_id, fire_at, visibility_ms, base_backoff_ms, max_attempts,
     timeout_ms, enqueued_at, run_at, expires_at, priority, alone)
-  select m.queue, m.payload, m.name, m.id, f.boundary, m.visibility_ms, m.base_backoff_ms,
+  select m.queue, m.payload, m.name, m.id, ($30::bigint[])[k], m.visibility_ms, m.base_backoff_ms,
     case when m.run_once then 1 else m.max_attempts end, coalesce(m.timeout_ms, 0), now, $29,
     case when m.expires_ms = 0 then 9223372036854775807 else tickonce.later($29, m.expires_ms) end, m.priority, m.overlap <> 0
-  from clock, unnest($17::integer[], $18::bigint[]) with ordinality f(move, boundary, ix) join moved m on m.ix = f.move
-  order by f.ix
+  from clock, moved m, lateral (select ($17::integer[])[m.ix] as at) f, generate_series(f.at, f.at + m.fires - 1) k
+  order by ($18::integer[])[k]
   returning id, queue
 ),
 tally as (insert into tickonce.queue_tally (queue, pending) select queue, count(*) from fired group by queue),
 skipped as materialized (
-  select m.name as schedule, m.id as schedule_id, k.*, now
-  from clock, unnest($20::integer[], $21::smallint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::boolean[])
-    with ordinality k(move, reason, every_ms, first, last, count, again, ix) join moved m on m.ix = k.move
+  select m.name as schedule, m.id as schedule_id, k as ix, now, k > f.at as again, ($21::smallint[])[k] as reason, ($22::bigint[])[k] as every_ms,
+    ($23::bigint[])[k] as first, ($24::bigint[])[k] as last, ($25::bigint[])[k] as count
+  from clock, moved m, lateral (select ($20::integer[])[m.ix] as at, ($26::integer[])[m.ix] as n) f, generate_series(f.at, f.at + f.n - 1) k
 ),
 taken as (
   update tickonce.skip r set last = k.last, count = r.count + k.count, until_at = now from skipped k
@@ -201,26 +202,36 @@ func (s *Store) tickArgs(given *int64, t *store.Tick) []any {
 		reason[i], since[i], times[i] = hold(m.Hold)
 		ends[i], pending[i], claimed[i], fires[i] = m.Ends, m.Live.Pending, m.Live.Claimed, m.Fires
 	}
-	moves, boundaries := make([]int32, len(t.Fires)), make([]int64, len(t.Fires))
-	for i, f := range t.Fires {
-		moves[i], boundaries[i] = f.Move+1, int64(f.Boundary)
+	// The fires and the skips of a move lie side by side, so that it finds them
+	// without a join.
+	fireAt, inOrder, boundaries := make([]int32, n), make([]int32, len(t.Fires)), make([]int64, len(t.Fires))
+	next := int32(1)
+	for i := range fires {
+		fireAt[i] = next
+		next += fires[i]
 	}
-	var (
-		skips                       = []int32{}
-		reasons                     []int16
-		everyMS, first, last, count []int64
-		again                       []bool // not the first of its move
-	)
-	for _, k := range joined(t.Skips) {
-		again = append(again, len(skips) > 0 && skips[len(skips)-1] == k.Move+1)
-		skips, reasons, everyMS = append(skips, k.Move+1), append(reasons, int16(k.Reason)), append(everyMS, k.EveryMS)
-		first, last, count = append(first, int64(k.First)), append(last, int64(k.Last)), append(count, k.Count)
+	at := slices.Clone(fireAt)
+	for i, f := range t.Fires {
+		k := at[f.Move] - 1
+		at[f.Move]++
+		inOrder[k], boundaries[k] = int32(i), int64(f.Boundary)
+	}
+	skips := joined(t.Skips)
+	skipAt, skipN := make([]int32, n), make([]int32, n)
+	reasons := make([]int16, len(skips))
+	everyMS, first, last, count := make([]int64, len(skips)), make([]int64, len(skips)), make([]int64, len(skips)), make([]int64, len(skips))
+	for i, k := range skips {
+		if skipN[k.Move] == 0 {
+			skipAt[k.Move] = int32(i + 1)
+		}
+		skipN[k.Move]++
+		reasons[i], everyMS[i], first[i], last[i], count[i] = int16(k.Reason), k.EveryMS, int64(k.First), int64(k.Last), k.Count
 	}
 	return []any{
 		given, t.By.Lock, t.By.Owner, int64(t.By.Term),
 		id, rev, cursor, dueAt, setAt, reason, since, times, ends, pending, claimed, fires,
-		moves, boundaries, s.limits.QueueLength,
-		skips, reasons, everyMS, first, last, count, again, s.limits.Skips, s.limits.History, int64(t.Now),
+		fireAt, inOrder, s.limits.QueueLength,
+		skipAt, reasons, everyMS, first, last, count, skipN, s.limits.Skips, s.limits.History, int64(t.Now), boundaries,
 	}
 }
 
