@@ -101,21 +101,23 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		return c, err
 	}
 	var hard bool
-	err = again(func() error {
-		c = store.Claim{}
-		return s.ask(ctx, claimReady, []any{given, queue, len(dst), worker}, func(row pgx.CollectableRow) error {
-			targets := []any{&c.Now, &hard}
-			if row.RawValues()[2] == nil {
-				return row.Scan(append(targets, make([]any, jobWidth)...)...)
-			}
-			j := &dst[c.N]
-			c.N++
-			*j = store.Job{}
-			return row.Scan(append(targets, jobTargets(j)...)...)
+	err = s.call(ctx, func(ctx context.Context) error {
+		return again(func() error {
+			c = store.Claim{}
+			return s.ask(ctx, claimReady, []any{given, queue, len(dst), worker}, func(row pgx.CollectableRow) error {
+				targets := []any{&c.Now, &hard}
+				if row.RawValues()[2] == nil {
+					return row.Scan(append(targets, make([]any, jobWidth)...)...)
+				}
+				j := &dst[c.N]
+				c.N++
+				*j = store.Job{}
+				return row.Scan(append(targets, jobTargets(j)...)...)
+			})
 		})
 	})
 	if err != nil {
-		return store.Claim{}, explain(err)
+		return store.Claim{}, err
 	}
 	if !hard {
 		if c.N > 0 {
@@ -125,43 +127,50 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	}
 	err = s.stepAt(ctx, given, func(t *step) error {
 		c = store.Claim{Now: t.now}
-		e := t.ends()
-		var b pgx.Batch
-		var dying []*store.Job
-		e.queueRows(b.Queue(t.texts[lockDoom], queue, int64(t.now)))
-		each(b.Queue(t.texts[lockDoomed], queue, int64(t.now)), func(row pgx.CollectableRow) error {
-			j, err := scanEnd(row)
-			dying = append(dying, j)
-			return err
-		})
-		e.queueNames(b.Queue(t.texts[readDoomNames], queue, int64(t.now)))
-		e.before = t.totals(&b)
-		if err := t.send(&b); err != nil {
-			return err
-		}
-		for _, j := range dying {
-			text := j.DoomText(t.now)
-			e.lost(j, store.Dead, text)
-			e.bury(j, text)
-			c.Buried++
-			if text != store.ErrorExhausted {
-				continue
-			}
-			if failures := e.told(j, true); failures > 0 {
-				c.Tripped = append(c.Tripped, store.Trip{Schedule: j.Schedule, Failures: failures})
-			}
-		}
-		b = pgx.Batch{}
-		e.writeRows(&b, no)
-		e.writeJobs(&b)
-		if err := e.handOut(&b, queue, worker, dst, &c); err != nil {
-			return err
-		}
-		t.add(&b, e.counts)
-		t.record(&b, e.before, e.runs, nil)
-		return t.send(&b)
+		return t.ends().claim(queue, worker, dst, &c)
 	})
-	return c, err
+	if err != nil {
+		return store.Claim{}, err
+	}
+	return c, nil
+}
+
+// claim buries, and then hands out.
+func (e *ends) claim(queue, worker string, dst []store.Job, c *store.Claim) error {
+	var b pgx.Batch
+	var dying []*store.Job
+	e.queueRows(b.Queue(e.texts[lockDoom], queue, int64(e.now)))
+	each(b.Queue(e.texts[lockDoomed], queue, int64(e.now)), func(row pgx.CollectableRow) error {
+		j, err := scanEnd(row)
+		dying = append(dying, j)
+		return err
+	})
+	e.queueNames(b.Queue(e.texts[readDoomNames], queue, int64(e.now)))
+	e.before = e.totals(&b)
+	if err := e.send(&b); err != nil {
+		return err
+	}
+	for _, j := range dying {
+		text := j.DoomText(e.now)
+		e.lost(j, store.Dead, text)
+		e.bury(j, text)
+		c.Buried++
+		if text != store.ErrorExhausted {
+			continue
+		}
+		if failures := e.told(j, true); failures > 0 {
+			c.Tripped = append(c.Tripped, store.Trip{Schedule: j.Schedule, Failures: failures})
+		}
+	}
+	b = pgx.Batch{}
+	e.writeRows(&b, no)
+	e.writeJobs(&b)
+	if err := e.handOut(&b, queue, worker, dst, c); err != nil {
+		return err
+	}
+	e.add(&b, e.counts)
+	e.record(&b, e.before, e.runs, nil)
+	return e.send(&b)
 }
 
 // handOut hands out ready jobs. What was written to b before is written first.

@@ -108,7 +108,7 @@ func (s *Store) fold(ctx context.Context, queues []string) {
 	var b pgx.Batch
 	b.Queue(s.texts[foldTallies], queues)
 	b.Queue(s.texts[foldTotals])
-	_ = s.db.SendBatch(ctx, &b).Close()
+	_ = s.call(ctx, func(ctx context.Context) error { return s.db.SendBatch(ctx, &b).Close() })
 }
 
 // add writes the summands of a step.

@@ -37,9 +37,10 @@ func (s *Store) step(ctx context.Context, f func(*step) error) error {
 }
 
 // stepAt is step for a call that has read the clock.
-func (s *Store) stepAt(ctx context.Context, given *int64, f func(*step) error) (err error) {
-	err = again(func() error { return s.try(ctx, given, f) })
-	return explain(err)
+func (s *Store) stepAt(ctx context.Context, given *int64, f func(*step) error) error {
+	return s.call(ctx, func(ctx context.Context) error {
+		return again(func() error { return s.try(ctx, given, f) })
+	})
 }
 
 // again makes an attempt, and others as long as what others write keeps it from
@@ -53,6 +54,11 @@ func again(attempt func() error) (err error) {
 	return err
 }
 
+// beginStep sees to it that a process which freezes in the middle of a step, or
+// whose machine is gone, holds nothing for long.
+var beginStep = sql(`
+select tickonce.instant($1) from set_config('idle_in_transaction_session_timeout', '10s', true)`)
+
 func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) error {
 	tx, err := s.db.Begin(ctx)
 	if err != nil {
@@ -60,7 +66,11 @@ func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) erro
 	}
 	t := &step{Store: s, ctx: ctx, tx: tx}
 	var b pgx.Batch
-	b.Queue(s.texts[readClock], given).QueryRow(func(row pgx.Row) error { return row.Scan(&t.now) })
+	first := beginStep
+	if s.writes == nil {
+		first = readClock // the transaction is another's
+	}
+	b.Queue(s.texts[first], given).QueryRow(func(row pgx.Row) error { return row.Scan(&t.now) })
 	err = t.send(&b)
 	if err == nil {
 		err = f(t)

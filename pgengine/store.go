@@ -22,6 +22,7 @@ type DB interface {
 // [store.Store]. It is safe for concurrent use if its DB is.
 type Store struct {
 	db     DB
+	schema string
 	now    func() store.Instant // nil: the server's clock
 	limits store.Limits
 	texts  []string      // of the statements
@@ -31,7 +32,7 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 func newStore(db DB, schema string, limits store.Limits, now func() store.Instant) *Store {
-	return &Store{db: db, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), writes: new(atomic.Int64)}
+	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), writes: new(atomic.Int64)}
 }
 
 // reading begins a call: it reads the clock, if that is not the server's. If
@@ -63,7 +64,7 @@ func (s *Store) read(ctx context.Context, q statement, args []any, f func(pgx.Co
 		now = store.Instant(*given)
 	}
 	each(b.Queue(s.texts[q], args...), f)
-	return now, explain(s.db.SendBatch(ctx, &b).Close())
+	return now, s.call(ctx, func(ctx context.Context) error { return s.db.SendBatch(ctx, &b).Close() })
 }
 
 // from is where an index is to be entered to read from the name on: at the
@@ -82,11 +83,17 @@ func from(name string) (text string, bytes []byte) {
 
 // one makes a call that is one statement, with each of whose rows f is called.
 func (s *Store) one(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) error {
-	return explain(s.ask(ctx, q, args, f))
+	return s.call(ctx, func(ctx context.Context) error { return s.ask(ctx, q, args, f) })
 }
 
 func (s *Store) ask(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) error {
 	var b pgx.Batch
 	each(b.Queue(s.texts[q], args...), f)
 	return s.db.SendBatch(ctx, &b).Close()
+}
+
+// call makes a call on the database that ends in time, and says what to do about
+// its error.
+func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
+	return explain(within(ctx, callTime, s.db, f))
 }
