@@ -25,6 +25,11 @@ test: setup page js suite-native test-wasm layering ## test every module, and th
 
 check: test race staticcheck vet tidy format ## all that a change has to pass
 
+# What they compile with cgo waits for a compiler, where one may be installed.
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+race staticcheck vet: | setup
+endif
+
 setup: ## check for the tools of make test, install what apt has
 	@scripts/setup test
 
