@@ -12,20 +12,27 @@ import (
 // nor a server that hangs holds anybody up for good.
 const callTime = 30 * time.Second
 
-// within makes a call on the database that ends within so long, with an error
-// that says what it waited for.
-func within(ctx context.Context, limit time.Duration, db any, call func(context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, limit)
+// call makes a call on the database that ends in time, with an error that says
+// what it waited for and what to do. One whose connection broke takes the idle
+// ones of the pool along, which are likely to have broken with it, so that who
+// asks again gets a new one.
+func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, s.callTime)
 	defer cancel()
-	err := call(bounded)
-	if err == nil || bounded.Err() == nil || ctx.Err() != nil {
-		return err
-	}
-	text := fmt.Sprintf("no answer within %v", limit)
-	if pool, ok := db.(*pgxpool.Pool); ok {
-		if most := pool.Stat().MaxConns(); pool.Stat().AcquiredConns() == most {
-			text = fmt.Sprintf("within %v none of the pool's %d connections became free: raise its MaxConns, or give the engine a pool of its own", limit, most)
+	err := f(bounded)
+	pool, pooled := s.db.(*pgxpool.Pool)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return explain(err)
+	case bounded.Err() != nil:
+		text := fmt.Sprintf("no answer within %v", s.callTime)
+		if pooled && pool.Stat().AcquiredConns() == pool.Stat().MaxConns() {
+			text = fmt.Sprintf("within %v none of the pool's %d connections became free: raise its MaxConns, or give the engine a pool of its own",
+				s.callTime, pool.Stat().MaxConns())
 		}
+		return &storeError{err, remedy{text: text}}
+	case pooled && broken(err):
+		pool.Reset()
 	}
-	return &storeError{err, remedy{text: text}}
+	return explain(err)
 }

@@ -81,8 +81,17 @@ func explain(err error) error {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return &storeError{err, remedy{text: "check the address, and whether the server runs"}}
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
+	if broken(err) {
 		return &storeError{err, remedy{text: lost}}
 	}
 	return err
+}
+
+// broken reports whether the error has ended a connection that there was.
+func broken(err error) bool {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return server.SeverityUnlocalized == "FATAL"
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }

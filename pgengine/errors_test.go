@@ -152,32 +152,88 @@ func TestAContextThatEndsStaysAsItIs(t *testing.T) {
 	require.NoError(t, explain(nil))
 }
 
-func TestACallEndsInTime(t *testing.T) {
+// limited is a store whose calls end after a millisecond, over two connections.
+func limited(t *testing.T) (*Store, *pgxpool.Pool) {
+	t.Helper()
 	config := pgtest.Shared(t).Config(t, pgtest.Superuser)
 	config.MaxConns = 2
 	pool := pgtest.Open(t, config)
-	sleep := func(ctx context.Context) error {
+	s := newStore(pool, "nowhere", store.Limits{}, nil)
+	s.callTime = time.Millisecond
+	return s, pool
+}
+
+func TestACallEndsInTime(t *testing.T) {
+	s, pool := limited(t)
+	err := s.call(ctx, func(ctx context.Context) error {
 		_, err := pool.Exec(ctx, "select pg_sleep(600)")
 		return err
-	}
-	err := within(ctx, time.Millisecond, pool, sleep)
+	})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, ": no answer within 1ms")
 	require.NotErrorIs(t, err, store.ErrPermanent)
+	require.Equal(t, err, explain(err))
+}
 
+// Whatever call it is, it does not wait for ever for a connection.
+func TestAnExhaustedPool(t *testing.T) {
+	s, pool := limited(t)
 	for range 2 {
 		conn, err := pool.Acquire(ctx)
 		require.NoError(t, err)
 		defer conn.Release()
 	}
-	err = within(ctx, time.Millisecond, pool, sleep)
-	require.EqualError(t, err, "context deadline exceeded: within 1ms none of the pool's 2 connections became free: "+
-		"raise its MaxConns, or give the engine a pool of its own")
+	for name, call := range map[string]func() error{
+		"read":      func() error { _, err := s.Due(ctx, make([]store.Schedule, 1)); return err },
+		"statement": func() error { _, err := s.Acquire(ctx, "lock", "owner", 1000); return err },
+		"step":      func() error { _, err := s.Commit(ctx, &store.Batch{Inserts: []store.Insert{{Queue: "q"}}}); return err },
+		"tick":      func() error { _, err := s.Advance(ctx, &store.Tick{}); return err },
+		"claim":     func() error { _, err := s.Claim(ctx, "q", "worker", make([]store.Job, 1)); return err },
+		"settle":    func() error { _, err := s.Settle(ctx, []store.Settle{{}}, make([]bool, 1)); return err },
+	} {
+		require.EqualError(t, call(), "context deadline exceeded: within 1ms none of the pool's 2 connections became free: "+
+			"raise its MaxConns, or give the engine a pool of its own", name)
+	}
+}
 
-	require.NoError(t, within(ctx, callTime, pool, func(context.Context) error { return nil }))
+func TestACallIsItsCallersToEnd(t *testing.T) {
+	s, _ := limited(t)
 	failed := errors.New("failed")
-	require.Equal(t, failed, within(ctx, callTime, pool, func(context.Context) error { return failed }))
+	require.NoError(t, s.call(ctx, func(context.Context) error { return nil }))
+	require.Equal(t, failed, s.call(ctx, func(context.Context) error { return failed }))
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	require.Equal(t, context.Canceled, within(ended, callTime, pool, func(ctx context.Context) error { return ctx.Err() }), "the caller's end is not the limit's")
+	require.Equal(t, context.Canceled, s.call(ended, func(ctx context.Context) error { return ctx.Err() }))
+}
+
+// A pool whose connections all broke costs one call, not one for each of them.
+func TestR1ABrokenPoolFailsOneCall(t *testing.T) {
+	const connections = 8
+	proxy := pgtest.Shared(t).Proxy(t)
+	config := proxy.Config(t, pgtest.Superuser)
+	config.MaxConns = connections
+	pool := pgtest.Open(t, config)
+	schema := pgtest.Schema(t)
+	_, err := Migrate(ctx, pool, schema)
+	require.NoError(t, err)
+	s := newStore(pool, schema, store.Limits{}, nil)
+	var held []*pgxpool.Conn
+	for range connections {
+		conn, err := pool.Acquire(ctx)
+		require.NoError(t, err)
+		held = append(held, conn)
+	}
+	for _, conn := range held {
+		conn.Release()
+	}
+
+	proxy.Cut()
+	failures := 0
+	for range connections {
+		if _, err := s.Due(ctx, make([]store.Schedule, 1)); err != nil { // none fails after a second, when pgx looks at the connection first
+			require.ErrorContains(t, err, lost)
+			failures++
+		}
+	}
+	require.LessOrEqual(t, failures, 1)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -21,18 +22,19 @@ type DB interface {
 // Store keeps the rows in the tables of one schema. It implements
 // [store.Store]. It is safe for concurrent use if its DB is.
 type Store struct {
-	db     DB
-	schema string
-	now    func() store.Instant // nil: the server's clock
-	limits store.Limits
-	texts  []string      // of the statements
-	writes *atomic.Int64 // nil: it is not this store that adds up summands
+	db       DB
+	schema   string
+	now      func() store.Instant // nil: the server's clock
+	limits   store.Limits
+	texts    []string // of the statements
+	callTime time.Duration
+	writes   *atomic.Int64 // nil: it is not this store that adds up summands
 }
 
 var _ store.Store = (*Store)(nil)
 
 func newStore(db DB, schema string, limits store.Limits, now func() store.Instant) *Store {
-	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), writes: new(atomic.Int64)}
+	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), callTime: callTime, writes: new(atomic.Int64)}
 }
 
 // reading begins a call: it reads the clock, if that is not the server's. If
@@ -90,10 +92,4 @@ func (s *Store) ask(ctx context.Context, q statement, args []any, f func(pgx.Col
 	var b pgx.Batch
 	each(b.Queue(s.texts[q], args...), f)
 	return s.db.SendBatch(ctx, &b).Close()
-}
-
-// call makes a call on the database that ends in time, and says what to do about
-// its error.
-func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
-	return explain(within(ctx, callTime, s.db, f))
 }
