@@ -16,6 +16,7 @@ import (
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/memengine"
+	"github.com/tickonce/tickonce/wasm/wire"
 )
 
 // kill has the guest ask for more memory than it may have.
@@ -68,6 +69,20 @@ func TestADeadGuestSaysSo(t *testing.T) {
 	other, _, err := m.Open(t.Context(), Config{})
 	require.NoError(t, err, "other instances of the module live")
 	require.NoError(t, other.Close())
+}
+
+// An argument that the memory has no room for is not refused, it is the end: the
+// guest cannot know before it asks for more.
+func TestAnArgumentBeyondTheMemoryKillsTheGuest(t *testing.T) {
+	i, err := small(t).start(t.Context())
+	require.NoError(t, err)
+	defer i.discard()
+	_, err = i.do(t.Context(), i.exported.alloc, 1<<20)
+	require.NoError(t, err)
+	_, err = i.do(t.Context(), i.exported.alloc, wire.MaxBlock)
+	var dead *fault
+	require.ErrorAs(t, err, &dead)
+	require.ErrorContains(t, err, "out of memory")
 }
 
 func TestADeadGuestIsReopened(t *testing.T) {
