@@ -62,7 +62,7 @@ var rooms = []room{
 	{"wasm/conversation", []string{"wasm/wire", "testing", "github.com/stretchr/testify/..."}},
 	{"mutants", []string{"github.com/spf13/cobra", "github.com/jedib0t/go-pretty/v6/..."}},
 	{"properties", []string{".", "eventlog", "memengine", "sim", "store", "storetest", "testing", "pgregory.net/rapid"}},
-	{"examples/...", []string{".", "eventlog", "fileengine", "memengine", "sim", "sim/guest", "store", "wasm/gojs", "wasm/host", "github.com/benbjohnson/clock"}},
+	{"examples/...", []string{".", "eventlog", "examples/board", "fileengine", "memengine", "sim", "sim/guest", "store", "wasm/gojs", "wasm/host", "github.com/benbjohnson/clock"}},
 }
 
 // light names the rooms that every WebAssembly build of the engine links, and

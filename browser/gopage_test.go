@@ -86,7 +86,7 @@ const (
 // The page of examples/gopage shows what its Go program fires and does, takes
 // schedules, and says why it refuses one.
 func TestGoProgramInAPageIsTalkedTo(t *testing.T) {
-	p := goPage(t, size(1280, 860), theme("light"))
+	p := goPage(t, size(1440, 900), theme("light"))
 	p.until(logged + `.includes('primes below')`)
 	require.Regexp(t, `(?s)^digest\s+@every 20s\s+in \d+ s.*primes\s+@every 5s\s+in \d+ s`, p.text(listed))
 
@@ -103,18 +103,20 @@ func TestGoProgramInAPageIsTalkedTo(t *testing.T) {
 	p.do(chromedp.Click(chromedp.CSS("#add button")))
 	p.until(listed + `.includes('<img src=x')`)
 	require.Empty(t, p.text(`document.getElementById('refused').textContent`))
-	p.do(chromedp.Click(chromedp.CSS("#schedules li:last-child .now")))
+	p.do(chromedp.Click(chromedp.CSS("#schedules li:first-child .now")))
 	p.until(logged + `.includes('1)> \u202e done')`)
-	p.do(chromedp.Click(chromedp.CSS("#schedules li:first-child .pause")))
+	p.do(chromedp.Click(chromedp.CSS("#schedules li:last-child .pause")))
 	p.until(listed + `.includes('paused')`)
 	require.Empty(t, p.axe(everything))
-	p.picture("gopage-light", false)
+	p.picture("gopage-1440-light", true)
+	p.do(theme("dark"))
+	p.picture("gopage-1440-dark", true)
 
 	p.do(size(390, 844), theme("dark"))
 	require.Empty(t, p.axe(contrast))
 	require.True(t, ask[bool](p, `document.documentElement.scrollWidth <= innerWidth`))
 	p.picture("gopage-390-dark", true)
-	p.do(chromedp.Click(chromedp.CSS("#schedules li:last-child .remove")))
+	p.do(chromedp.Click(chromedp.CSS("#schedules li:first-child .remove")))
 	p.until(`!` + listed + `.includes('<img src=x')`)
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -188,38 +188,68 @@ func TestLoadSaysWhatTheServerHasToDo(t *testing.T) {
 }
 
 // Two tabs of the example share the schedules: what the one that follows asks for is
-// done by the one that leads, and seen in both; the lead goes from one to the other.
+// done by the one that leads, and seen in both; the lead goes from one to the other
+// when it is given up, and when the leader is killed.
 func TestTabsExampleSharesItsSchedules(t *testing.T) {
 	address := serve(t, "tabs")
 	first := openPage(t, address, size(1440, 900), theme("light"))
-	until := func(p *tab, condition string) {
-		t.Helper()
-		run(p, chromedp.Poll[any](`!!(`+condition+`)`, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0)))
-	}
-	until(first, `document.querySelectorAll('#schedules li').length === 2 && document.getElementById('role').textContent.endsWith('leads')`)
+	const schedules, role = `document.querySelectorAll('#schedules li').length`, `document.body?.dataset.role`
+	first.until(schedules + ` === 2 && ` + role + ` === 'leads'`)
 	second := openPage(t, address, size(1440, 900), theme("dark"))
-	until(second, `document.querySelectorAll('#schedules li').length === 2 && document.getElementById('role').textContent.endsWith('follows')`)
-	ask[any](second, `document.querySelector('#add [name=spec]').value = '@every 1s', document.querySelector('#add button').click()`)
-	for _, p := range []*tab{first, second} {
-		until(p, `document.querySelectorAll('#schedules li').length === 3 && document.querySelector('#log .done')`)
+	second.until(schedules + ` === 2 && ` + role + ` === 'follows'`)
+	add := func(spec string) {
+		t.Helper()
+		ask[any](second, `document.querySelector('#add [name=spec]').value = '`+spec+`', document.querySelector('#add button').click()`)
 	}
-	ask[any](second, `document.querySelector('#add [name=spec]').value = '* * * * *', document.querySelector('#add button').click()`)
-	until(second, `document.getElementById('refused').textContent.includes('cron')`)
-	until(first, `!document.getElementById('resign').disabled && document.querySelectorAll('#who li').length === 2`)
+	add("@every 1s")
+	for _, p := range []*tab{first, second} {
+		p.until(schedules + ` === 3 && document.querySelector('#log .done')`)
+	}
+	add("* * * * *")
+	const refused = `document.getElementById('refused').textContent`
+	second.until(refused + `.includes('cron')`)
+	second.do(chromedp.Click(chromedp.CSS("#schedules li:first-child .now")))
+	second.until(`document.querySelector('#log .triggered')`)
+	require.Contains(t, second.text(refused), "cron", "what was refused is said until it is done or dismissed")
+	first.until(`!document.getElementById('resign').disabled && document.querySelectorAll('#who li').length === 2`)
 	for _, p := range []*tab{first, second} {
 		require.Empty(t, p.axe(everything))
 	}
-	first.picture("tabs-light", false)
-	second.picture("tabs-dark", false)
+	first.picture("tabs-1440-light", true)
+	second.picture("tabs-1440-dark", true)
 	for _, p := range []*tab{first, second} {
 		p.do(size(390, 844))
 		require.False(t, ask[bool](p, `document.documentElement.scrollWidth > document.documentElement.clientWidth`))
 	}
 	first.picture("tabs-390-light", true)
 	second.picture("tabs-390-dark", true)
+	second.do(chromedp.Click(chromedp.CSS("#refused button")))
+	require.Empty(t, second.text(refused))
+
 	first.do(chromedp.Click(chromedp.CSS("#resign")))
-	until(second, `document.getElementById('role').textContent.endsWith('leads')`)
-	until(first, `document.getElementById('role').textContent.endsWith('follows')`)
+	second.until(role + ` === 'leads'`)
+	first.until(role + ` === 'follows'`)
 	ask[any](first, `[...document.querySelectorAll('#schedules li')].find(li => li.dataset.name === 'water the plants').querySelector('.remove').click()`)
-	until(second, `document.querySelectorAll('#schedules li').length === 2`)
+	second.until(schedules + ` === 2`)
+	first.do(size(1440, 900), chromedp.Click(chromedp.CSS("#kill")))
+	first.until(role + ` === 'leads' && document.querySelectorAll('#who li').length === 1`)
+	second.until(`document.title === 'killed'`)
+	require.Empty(t, second.axe(everything))
+	second.picture("tabs-killed-390-dark", false)
+	first.until(`document.querySelectorAll('.chart g').length >= 2`)
+	first.picture("tabs-leads-again-1440-light", false)
+	second.do(chromedp.Click(chromedp.CSS("a.button")))
+	second.until(role + ` === 'follows' && ` + schedules + ` === 2`)
+}
+
+// Without the module the example says so, and offers to try again.
+func TestTabsExampleSaysWhyThereIsNoEngine(t *testing.T) {
+	p := newTab(t, func(*tab, any) {})
+	p.do(size(390, 844), theme("light"), call(network.Enable, network.EnableParams{}),
+		call(network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/*.wasm", Block: true}}}))
+	p.do(chromedp.Navigate(serve(t, "tabs")))
+	p.until(`document.querySelector('[role=alert] h2')`)
+	require.Contains(t, p.text(`document.querySelector('[role=alert]').textContent`), "tickonce.wasm cannot be fetched")
+	require.Empty(t, p.axe(everything))
+	p.picture("tabs-failed-390-light", false)
 }

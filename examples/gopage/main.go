@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tickonce/tickonce/examples/board"
 )
 
 //go:embed index.html
@@ -34,6 +36,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	board.Serve(http.DefaultServeMux)
 	built := time.Now()
 	for name, content := range map[string][]byte{"index.html": index, "page.wasm": program, "wasm_exec.js": glue} {
 		http.HandleFunc("GET /"+strings.Replace(name, "index.html", "{$}", 1), func(w http.ResponseWriter, r *http.Request) {

@@ -11,13 +11,15 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/tickonce/tickonce/examples/board"
 )
 
 //go:embed index.html
 var index []byte
 
 // policy lets the page run WebAssembly, and nothing that is not its own.
-const policy = "default-src 'none'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
 
 func main() {
 	addr := flag.String("addr", "localhost:8080", "where the page is served")
@@ -31,6 +33,7 @@ func main() {
 		w.Header().Set("Content-Security-Policy", policy)
 		http.ServeContent(w, r, "index.html", started, bytes.NewReader(index))
 	})
+	board.Serve(http.DefaultServeMux)
 	http.Handle("GET /tickonce/", http.StripPrefix("/tickonce", http.FileServer(http.Dir(*built))))
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
