@@ -273,8 +273,8 @@ func (s *Server) dead(r *Request, a *Reply) error {
 	return err
 }
 
-// deadJobOf is a row as [tickonce.Engine.Dead] yields it, which begins with the
-// first. The payload is the store's.
+// deadJobOf is the row as [tickonce.Engine.Dead] yields it, from the first one on.
+// The payload is the store's.
 func deadJobOf(row *store.Job) tickonce.DeadJob {
 	return tickonce.DeadJob{
 		ID: row.ID, Queue: row.Queue, Payload: row.Payload,
@@ -315,18 +315,22 @@ func (s *Server) queues(r *Request, a *Reply) error {
 	if err != nil {
 		return err
 	}
-	for info, err := range s.engine.Queues(background) {
-		switch {
-		case err != nil:
-			return err
-		case info.Name <= r.After:
-			continue
-		case len(a.Queues) == n:
-			return nil
-		}
-		a.Queues = append(a.Queues, info)
+	rows := make([]store.Queue, n)
+	n, _, err = s.engine.Store().Queues(background, after(r.After), rows)
+	for i := range rows[:n] {
+		a.Queues = append(a.Queues, queueInfoOf(&rows[i]))
 	}
-	return nil
+	return err
+}
+
+// queueInfoOf is the row as [tickonce.Engine.Queues] yields it, from the first one
+// on.
+func queueInfoOf(row *store.Queue) tickonce.QueueInfo {
+	return tickonce.QueueInfo{
+		Name: row.Name, Pending: row.Pending, Claimed: row.Claimed, Dead: row.Dead, Enqueued: row.Enqueued,
+		Claims: row.Claims, Retried: row.Retried, Done: row.Done, Died: row.Died, Cancelled: row.Cancelled,
+		Requeued: row.Requeued, Purged: row.Purged, NextClaimAt: timeOf(row.NextClaimAt), Waiting: row.Waiting,
+	}
 }
 
 func (s *Server) lock(r *Request, a *Reply) error {
