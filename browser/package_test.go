@@ -26,7 +26,8 @@ const built = "../wasm/js/dist"
 func site(t testing.TB) string {
 	_, err := os.Stat(built + "/index.js")
 	require.NoError(t, err, "make js builds it")
-	const page = `<!doctype html><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,"><script type="module">window.tickonce = import('/tickonce/index.js')</script>`
+	const begins = `<!doctype html><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,"><script type="module">window.tickonce = import('/tickonce/`
+	const page, worker = begins + `index.js')</script>`, begins + `worker.js')</script>`
 	module, err := os.ReadFile(built + "/tickonce.wasm")
 	require.NoError(t, err)
 	mux := http.NewServeMux()
@@ -38,7 +39,9 @@ func site(t testing.TB) string {
 			_, _ = w.Write(content)
 		}
 	}
-	mux.Handle("/{$}", as("text/html", "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'", []byte(page)))
+	const policy = "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'"
+	mux.Handle("/{$}", as("text/html", policy, []byte(page)))
+	mux.Handle("/worker", as("text/html", policy, []byte(worker)))
 	mux.Handle("/strict", as("text/html", "script-src 'self' 'unsafe-inline'", []byte(page)))
 	mux.Handle("/page.wasm", as("text/html", "", []byte(page)))
 	mux.Handle("/bytes.wasm", as("application/octet-stream", "", module))
