@@ -16,8 +16,12 @@ import (
 )
 
 const (
-	fires = 10_000 // of a round, each of another schedule
-	batch = 1000
+	fires    = 10_000 // of a minute, each of another schedule
+	seconds  = 60     // of a minute, each of them a step
+	most     = 200    // jobs of a claim, which a second does not reach
+	kept     = 2      // runs of a schedule, so that the history is full
+	warmedUp = 3      // minutes, in which it fills
+	batch    = 1000
 )
 
 // contestant is an engine that is measured.
@@ -27,7 +31,7 @@ type contestant struct {
 	step     func() error // until nothing is due
 	enqueue  func() error
 	claim    func() (ack func() error, err error)
-	drain    func() (jobs int, err error)
+	work     func() (jobs int, err error) // of a second
 }
 
 var contestants = []struct {
@@ -36,7 +40,7 @@ var contestants = []struct {
 }{
 	{"native", func(b *testing.B) contestant {
 		ctx, c := b.Context(), &clock{}
-		e, err := memengine.New(tickonce.Config{Clock: c, Seed: 7})
+		e, err := memengine.New(tickonce.Config{Clock: c, Seed: 7, Limits: tickonce.Limits{Runs: kept}})
 		require.NoError(b, err)
 		runner := e.NewRunner()
 		return contestant{
@@ -57,8 +61,8 @@ var contestants = []struct {
 				job, err := e.Claim(ctx, "mail", "w")
 				return func() error { return job.Ack(ctx) }, err
 			},
-			drain: func() (int, error) {
-				jobs, err := e.ClaimBatch(ctx, "mail", "w", fires)
+			work: func() (int, error) {
+				jobs, err := e.ClaimBatch(ctx, "mail", "w", most)
 				if err != nil {
 					return 0, err
 				}
@@ -68,7 +72,7 @@ var contestants = []struct {
 	}},
 	{"wazero", func(b *testing.B) contestant {
 		ctx, c := context.Background(), &clock{} // the cleanup closes the engine
-		e := open(b, Config{Config: tickonce.Config{Clock: c}})
+		e := open(b, Config{Config: tickonce.Config{Clock: c, Limits: tickonce.Limits{Runs: kept}}})
 		require.NoError(b, second(e.call(ctx, wire.OpStart, &wire.Request{})))
 		return contestant{
 			clock: c,
@@ -88,8 +92,8 @@ var contestants = []struct {
 				job, err := e.Claim(ctx, "mail", "w")
 				return func() error { return job.Ack(ctx) }, err
 			},
-			drain: func() (int, error) {
-				jobs, err := e.ClaimBatch(ctx, "mail", "w", fires)
+			work: func() (int, error) {
+				jobs, err := e.ClaimBatch(ctx, "mail", "w", most)
 				if err != nil {
 					return 0, err
 				}
@@ -100,7 +104,8 @@ var contestants = []struct {
 }
 
 // BenchmarkFire fires 10,000 schedules, each once in a minute, a second of that at
-// a time.
+// a time, and works off what each second has fired. It reports the least minute,
+// ns/job of all and ns/fire of the steps, with what the guest's collector does.
 func BenchmarkFire(b *testing.B) {
 	for _, of := range contestants {
 		b.Run("by="+of.name, func(b *testing.B) {
@@ -110,20 +115,31 @@ func BenchmarkFire(b *testing.B) {
 				require.NoError(b, e.schedule("s"+strconv.Itoa(i)))
 			}
 			e.ms.Store(time.Minute.Milliseconds() - 1)
-			rounds := 0
-			for b.Loop() {
-				for range 60 {
+			minute := func() (stepped, worked time.Duration) {
+				jobs := 0
+				for range seconds {
 					e.ms.Add(1000)
+					begun := time.Now()
 					require.NoError(b, e.step())
+					stepped += time.Since(begun)
+					n, err := e.work()
+					require.NoError(b, err)
+					worked += time.Since(begun)
+					jobs += n
 				}
-				b.StopTimer()
-				fired, err := e.drain()
-				require.NoError(b, err)
-				require.Equal(b, fires, fired)
-				rounds++
-				b.StartTimer()
+				require.Equal(b, fires, jobs)
+				return stepped, worked
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rounds*fires), "ns/fire")
+			for range warmedUp {
+				minute()
+			}
+			stepped, worked := time.Hour, time.Hour
+			for b.Loop() {
+				s, w := minute()
+				stepped, worked = min(stepped, s), min(worked, w)
+			}
+			b.ReportMetric(float64(stepped.Nanoseconds())/fires, "ns/fire")
+			b.ReportMetric(float64(worked.Nanoseconds())/fires, "ns/job")
 		})
 	}
 }
@@ -150,4 +166,25 @@ func BenchmarkClaimAck(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkReady is the first answered call of a process: the compiled code comes
+// from the cache, an engine is opened, and answers.
+func BenchmarkReady(b *testing.B) {
+	wasm := guest(b)
+	compiled(b) // fills the cache
+	ready := time.Hour
+	for b.Loop() {
+		begun := time.Now()
+		module, err := Compile(b.Context(), wasm, Options{CacheDir: cache})
+		require.NoError(b, err)
+		e, _, err := module.Open(b.Context(), Config{Config: tickonce.Config{Seed: 7}})
+		require.NoError(b, err)
+		_, err = e.Enqueue(b.Context(), "mail", nil, tickonce.EnqueueOptions{})
+		require.NoError(b, err)
+		ready = min(ready, time.Since(begun))
+		require.NoError(b, e.Close())
+		require.NoError(b, module.Close(b.Context()))
+	}
+	b.ReportMetric(float64(ready.Microseconds())/1000, "ms/ready")
 }

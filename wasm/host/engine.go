@@ -227,7 +227,7 @@ func (e *Engine) do(ctx context.Context, call func(*instance) error) ([]wire.Rec
 	out, outErr := e.guest.out(ctx)
 	if outErr == nil {
 		var records []wire.Record
-		records, outErr = wire.ParseRecords(out)
+		records, outErr = wire.ParseRecords(out, wire.RecordFired) // which nobody asks for
 		e.held = append(e.held, records...)
 		if outErr != nil {
 			outErr = e.guest.died(outErr)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tickonce/tickonce"
@@ -79,7 +80,8 @@ func put32(b []byte, v uint32) []byte {
 
 func put64(b []byte, v float64) []byte {
 	bits := math.Float64bits(v)
-	return put32(put32(b, uint32(bits)), uint32(bits>>32))
+	return append(b, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24),
+		byte(bits>>32), byte(bits>>40), byte(bits>>48), byte(bits>>56))
 }
 
 func putAt(b []byte, t time.Time) []byte {
@@ -103,16 +105,23 @@ func seal(b []byte, start int) []byte {
 	return b
 }
 
+// appendFired appends a fired record. It is the one of which there are many.
+func appendFired(b []byte, f tickonce.Fire) []byte {
+	b, start := begin(b, RecordFired)
+	b = put64(b, float64(f.Job))
+	b = putAt(b, f.Boundary)
+	b = put32(b, uint32(len(f.Schedule)))
+	b = put32(b, uint32(len(f.Queue)))
+	return seal(append(append(b, f.Schedule...), f.Queue...), start)
+}
+
 // Append appends the bytes of the record to b, whose length is a multiple of 8.
 func (r *Record) Append(b []byte) []byte {
+	if r.Kind == RecordFired {
+		return appendFired(b, tickonce.Fire{Job: r.Job, Boundary: r.Boundary, Schedule: r.Schedule, Queue: r.Queue})
+	}
 	b, start := begin(b, r.Kind)
 	switch r.Kind {
-	case RecordFired:
-		b = put64(b, float64(r.Job))
-		b = putAt(b, r.Boundary)
-		b = put32(b, uint32(len(r.Schedule)))
-		b = put32(b, uint32(len(r.Queue)))
-		b = append(append(b, r.Schedule...), r.Queue...)
 	case RecordBegun:
 		b = put64(b, float64(r.Run))
 		b = put64(b, float64(r.Job))
@@ -154,9 +163,10 @@ func (r *Record) Append(b []byte) []byte {
 	return seal(b, start)
 }
 
-// ParseRecords reads what a call put out. The bytes of the records are copied.
-// What is no record is an error, and then those before it are answered.
-func ParseRecords(b []byte) (records []Record, err error) {
+// ParseRecords reads what a call put out, but for the kinds that are passed over.
+// The bytes of the records are copied. What is no record is an error, and then
+// those before it are answered.
+func ParseRecords(b []byte, passOver ...RecordKind) (records []Record, err error) {
 	for len(b) > 0 {
 		size := 0
 		if len(b) >= headerBytes {
@@ -165,14 +175,16 @@ func ParseRecords(b []byte) (records []Record, err error) {
 		if size < headerBytes || size%8 != 0 || size > len(b) {
 			return records, &RequestError{"the records", "are cut or damaged"}
 		}
-		f := fields{b: b[headerBytes:size]}
-		r := Record{Kind: RecordKind(get32(b))}
+		kind, f := RecordKind(get32(b)), fields{b: b[headerBytes:size]}
+		if b = b[size:]; slices.Contains(passOver, kind) {
+			continue
+		}
+		r := Record{Kind: kind}
 		if known := f.record(&r); f.bad || len(f.b) >= 8 && known {
 			return records, &RequestError{"the records", "are damaged"}
 		} else if known {
 			records = append(records, r)
 		}
-		b = b[size:]
 	}
 	return records, nil
 }

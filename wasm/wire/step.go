@@ -156,7 +156,7 @@ func (s *Server) step(most int) float64 {
 			next, report, err := s.runner.Step(background)
 			for fire := range report.Fires() {
 				fired++
-				s.fired(fire)
+				s.out = appendFired(s.out, fire)
 			}
 			if next.IsZero() {
 				s.stopped(0, err)
@@ -193,9 +193,4 @@ func (s *Server) ended() {
 			s.out = (&Record{Kind: RecordEnded, Run: r.id, Err: ErrorOf(cause)}).Append(s.out)
 		}
 	}
-}
-
-// fired puts out a boundary that fired.
-func (s *Server) fired(f tickonce.Fire) {
-	s.out = (&Record{Kind: RecordFired, Job: f.Job, Boundary: f.Boundary, Schedule: f.Schedule, Queue: f.Queue}).Append(s.out)
 }
