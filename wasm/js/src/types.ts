@@ -136,7 +136,10 @@ export interface OutboxOptions {
   key?: string | undefined;
 }
 
-/** What names a claim: a job that was claimed will do. */
+/**
+ * What names a claim: a job that was claimed will do. An engine that is opened from an older snapshot, or that leads
+ * anew without a store, gives the same names to others: one from before is not passed to it.
+ */
 export interface Claim {
   readonly id: number;
   readonly attempt: number;
