@@ -364,28 +364,19 @@ export class Session {
   #lost(term: Term): void {
     if (this.#term !== term || this.closed) return;
     this.#term = undefined;
-    const led = this.leading;
-    this.#drop();
-    const why = another();
-    this.#refuseBound(why);
-    if (led) this.#gone(why);
+    this.#lose(another());
     this.lead().catch(() => {});
   }
 
   /** Another engine has the state by now; this one does not lead before it has loaded it again. */
   #taken(why: StoreError): void {
-    this.#drop();
     this.#release();
-    const lost = new TickonceError("leadership_lost", why.message, { cause: why });
-    this.#refuseBound(lost);
-    this.#gone(lost);
+    this.#lose(new TickonceError("leadership_lost", why.message, { cause: why }));
   }
 
   /** The instance is of no more use. Its state is loaded anew, if there is a store. */
   #fault(error: TickonceError): void {
-    this.#drop();
-    this.#refuseBound(error);
-    this.#gone(error);
+    this.#lose(error);
     if (this.#o.store) {
       this.lead().catch(() => {});
     } else {
@@ -394,7 +385,12 @@ export class Session {
     }
   }
 
-  #gone(why: TickonceError): void {
+  /** Gives up the instance, with all that was to be done with it. */
+  #lose(why: TickonceError): void {
+    const led = this.leading;
+    this.#drop();
+    this.#refuseBound(why);
+    if (!led) return;
     safely(() => this.#o.onLeading?.(false));
     this.listener?.gone(why);
   }

@@ -173,7 +173,7 @@ class Loop implements Run, Listener {
       this.#failures = 0;
       this.#leaveAt = Date.now() + (this.#options.stopTimeoutMS ?? stopTimeoutMS) + noticeMS;
       this.#halt();
-      void this.#stop();
+      this.#wake();
     }
     return this.done;
   }
@@ -184,13 +184,6 @@ class Loop implements Run, Listener {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
-  }
-
-  async #stop(): Promise<void> {
-    const calls = this.#lines.filter(hasWorker).map(({ worker }) => this.#session.call("stopWork", { worker }));
-    if (this.#runner) calls.push(this.#session.call("stop"));
-    await Promise.allSettled(calls); // what fails is gone, or is told by the next step
-    this.#wake();
   }
 
   written(): void {
@@ -221,6 +214,7 @@ class Loop implements Run, Listener {
       this.#seen = now;
       if (this.#runner || this.#lines.some(hasWorker)) {
         this.#tellEnds();
+        if (this.#stopping) this.#tellStops();
         const { next } = await this.#session.step(0);
         this.#next = Math.min(this.#next, next);
       }
@@ -245,6 +239,13 @@ class Loop implements Run, Listener {
     }
   }
 
+  /** Tells the runner and the workers to stop, in the turn of a step; each time until they have, since it may be in vain. */
+  #tellStops(): void {
+    const calls = this.#lines.filter(hasWorker).map(({ worker }) => this.#session.call("stopWork", { worker }));
+    if (this.#runner) calls.push(this.#session.call("stop"));
+    for (const call of calls) call.catch(() => {}); // the step fails as they do
+  }
+
   /** Begins the runner and the workers, as far as they are not there. */
   async #begin(): Promise<void> {
     if (this.#stopping || (this.#runner && this.#lines.every(hasWorker))) return;
@@ -266,7 +267,6 @@ class Loop implements Run, Listener {
     if (refused && (!this.#runner || refused.reason instanceof StoreError)) throw refused.reason; // they are asked again
     if (refused) this.#error = refused.reason; // a name or an option that there cannot be
     if (refused) void this.stop();
-    else if (this.#stopping) await this.#stop();
   }
 
   #finished(): boolean {

@@ -317,7 +317,7 @@ export interface TxResult {
   existing: boolean;
   /** Of unschedule, pause, resume: whether there was something to do. */
   done: boolean;
-  /** Of a schedule. */
+  /** Of schedule, lookup and unchanged, if it is there. */
   schedule: Schedule | undefined;
 }
 

@@ -25,6 +25,7 @@ function scenario(name: string, body: (t: TestContext, open: (options?: OpenOpti
         return engines.at(-1)!;
       });
     } finally {
+      t.mock.restoreAll(); // but not the timers
       for (const eng of engines) await moving(t, eng.close());
     }
   });
@@ -34,7 +35,8 @@ function scenario(name: string, body: (t: TestContext, open: (options?: OpenOpti
 async function moving<T>(t: TestContext, promise: Promise<T>): Promise<T> {
   let settled = false;
   promise.catch(() => {}).finally(() => (settled = true));
-  while (!settled) {
+  for (let i = 0; !settled; i++) {
+    assert.ok(i < 1000, "it never ends");
     await new Promise(setImmediate);
     t.mock.timers.tick(1000);
   }
@@ -354,8 +356,10 @@ scenario("a step of a user's own in the turn in which the loop begins leaves no 
   const begun: string[] = [];
   start(eng, { q: job => void begun.push(job.queue) }, { outboxes: { o: job => void begun.push(job.queue) } });
   t.mock.timers.tick(0);
-  await Promise.resolve(); // the loop has just asked for its workers
-  for (let i = 0; i < 5; i++) void eng.step();
+  for (let i = 0; i < 20; i++) { // one of them is behind the loop's calls, in their turn
+    await Promise.resolve();
+    void eng.step();
+  }
   await pass(t, eng, 1000);
   assert.deepEqual(begun, ["q", "__alkstore_outbox:o"]);
 });
@@ -433,6 +437,18 @@ scenario("the end of a run that cannot be told while the store fails is told onc
   }
   await pass(t, eng, 1000);
   assert.deepEqual([begun, (await eng.queue("q")).done, store.faults.replace.length], [2, 2, 0]);
+});
+
+scenario("a stop that cannot be told while the store fails is told once it can be", async (t, open) => {
+  const store = new Faulty();
+  const eng = open({ store });
+  const run = start(eng, { q: () => {} }, { onError: () => {} });
+  await pass(t, eng, 1000);
+  store.faults.append = [new Error("gone")];
+  store.faults.replace = Array.from({ length: 2 }, () => new Error("gone"));
+  await assert.rejects(eng.enqueue("other"));
+  await moving(t, run.stop());
+  assert.equal(store.faults.replace.length, 0);
 });
 
 scenario("a worker that cannot be begun while the store fails is begun once it can be", async (t, open) => {
