@@ -18,6 +18,9 @@ func TestConforms(t *testing.T) {
 	pool, schema := pgtest.Pool(t), pgtest.Schema(t)
 	_, err := Migrate(t.Context(), pool, schema)
 	require.NoError(t, err)
+	if testing.Short() {
+		*seeds = min(*seeds, 5)
+	}
 	storetest.RunSeeds(t, func(t *testing.T, now func() store.Instant, limits store.Limits) store.Store {
 		empty(t, pool, schema)
 		return newStore(pool, schema, limits, now)
