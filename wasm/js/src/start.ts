@@ -231,9 +231,10 @@ class Loop implements Run, Listener {
 
   /** Tells which runs have ended, in the turn of the step that writes it; again, if they cannot be told for now. */
   #tellEnds(): void {
-    for (const end of this.#ends.splice(0)) {
+    const ends = this.#ends; // of this instance: what is refused when it is gone goes with it
+    for (const end of ends.splice(0)) {
       this.#session.call("end", end).catch(error => {
-        if (error instanceof StoreError) this.#ends.push(end);
+        if (error instanceof StoreError) ends.push(end);
         else if (!isLost(error)) this.#report(error);
       });
     }
@@ -333,7 +334,8 @@ class Loop implements Run, Listener {
     for (const line of this.#lines) line.worker = undefined;
     this.#ends = [];
     this.#abort(why);
-    if (why.code !== "leadership_lost") this.#report(why);
+    const fault = why.code === "leadership_lost" ? why.cause : why; // a lead that is lost is none, a state that is taken is one
+    if (fault) this.#report(fault);
     this.#wake();
   }
 

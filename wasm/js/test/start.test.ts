@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 
 import type { Engine, OpenOptions } from "../src/engine.js";
-import { TickonceError } from "../src/errors.js";
+import { StoreError, TickonceError } from "../src/errors.js";
 import { LocalHost } from "../src/host.js";
 import { permanent, retryAfter, transient } from "../src/failure.js";
 import type { Job } from "../src/job.js";
@@ -420,6 +420,19 @@ scenario("a write that cannot be stored beside the start hinders no worker", asy
   assert.deepEqual([begun, (await eng.queue("q")).done, store.calls.filter(c => c === "replace").length], [1, 1, 1]);
 });
 
+scenario("a run that ends in time has, however late the timers of the page are", async (t, open) => {
+  const eng = open(), gate = new Gate();
+  start(eng, { q: { handler: () => gate.promise, timeoutMS: 5000 } });
+  await eng.schedule("s", "@every 1h", "q");
+  await eng.trigger("s");
+  await pass(t, eng, 1000);
+  gate.resolve();
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+  t.mock.timers.setTime(Date.now() + 60_000); // no timer has run
+  await settle(t, eng);
+  assert.equal((await eng.history("s").next()).value!.execution, "ok");
+});
+
 scenario("the end of a run that cannot be told while the store fails is told once it can be", async (t, open) => {
   const store = new Faulty(), gate = new Gate();
   const eng = open({ store });
@@ -437,6 +450,31 @@ scenario("the end of a run that cannot be told while the store fails is told onc
   }
   await pass(t, eng, 1000);
   assert.deepEqual([begun, (await eng.queue("q")).done, store.faults.replace.length], [2, 2, 0]);
+});
+
+scenario("the end of a run that was lost with its instance is not told to the next one", async (t, open) => {
+  const store = new Faulty(), gates = [new Gate(), new Gate()];
+  const eng = open({ store });
+  const errors: unknown[] = [];
+  let begun = 0;
+  start(eng, { q: () => gates[begun++]!.promise }, { onError: e => errors.push(e) });
+  await eng.enqueue("q");
+  await pass(t, eng, 1000);
+  store.faults.append = [new Error("gone")];
+  store.faults.replace = [new StoreError("taken", "another has it")];
+  await assert.rejects(eng.enqueue("q"));
+  gates[0]!.resolve(); // its end meets the store that was taken
+  for (let i = 0; i < 20; i++) {
+    t.mock.timers.tick(100);
+    for (let j = 0; j < 5; j++) await new Promise(setImmediate);
+  }
+  assert.equal(store.faults.replace.length, 0);
+  await eng.enqueue("q");
+  await pass(t, eng, 2000);
+  const { done, claimed } = await eng.queue("q");
+  assert.deepEqual([begun, done, claimed], [2, 0, 2]);
+  assert.deepEqual(errors.map(e => (e as TickonceError).code), ["taken"]);
+  gates[1]!.resolve();
 });
 
 scenario("a stop that cannot be told while the store fails is told once it can be", async (t, open) => {
