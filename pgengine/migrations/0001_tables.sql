@@ -57,7 +57,12 @@ create table schedule (
   hold_times      integer,
   -- Raised by every write that rests on the count of the schedule's live jobs
   -- and leaves the row as it is. A tick that saw another value is stale.
-  counted         bigint not null default 0
+  counted         bigint not null default 0,
+  -- What a row of Go can hold: no update by hand makes one that cannot be read.
+  check (paused between 0 and 255 and overlap between 0 and 255 and breaker between 0 and 255 and failures between 0 and 255),
+  check (hours_start between 0 and 65535 and hours_end between 0 and 65535),
+  check (num_nulls(hours_start, hours_end, hours_zone, timeout_ms) in (0, 4)),
+  check (num_nulls(hold_reason, hold_since, hold_times) in (0, 3))
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index schedule_name on schedule (name);
 -- What is due, in the order of a tick.
@@ -101,7 +106,8 @@ create table job (
     when state = 2 and deadline < 9007199254740991 and attempts >= max_attempts then deadline + 1
     when state = 2 and deadline < 9007199254740991 and expires_at < 9223372036854775807 then greatest(expires_at, deadline + 1)
     else 9223372036854775807
-  end) stored
+  end) stored,
+  check (state between 1 and 3)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 -- What a claim hands out, in its order, and the lapsed claims among it.
 create index job_claim on job (queue, priority desc, run_at, id) where state = 1;
