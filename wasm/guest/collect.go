@@ -11,7 +11,7 @@ import (
 // alone, by the time that passes between them, and memory that a module has got
 // it never gives back: 100,000 schedules, added one by one, took 80 MB, and
 // 470 MB with GOGC=25. So it is called at the end of calls, once they have
-// allocated half as much as is live; in the middle of a long call it goes by
+// allocated a quarter of what is live; in the middle of a long call it goes by
 // its own pace.
 var heap = []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 
@@ -38,5 +38,5 @@ func collect() {
 	}
 	runtime.GC()
 	metrics.Read(heap)
-	collectAt = heap[0].Value.Uint64() + max(leastGarbage, heap[1].Value.Uint64()/2)
+	collectAt = heap[0].Value.Uint64() + max(leastGarbage, heap[1].Value.Uint64()/4)
 }
