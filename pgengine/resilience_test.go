@@ -67,5 +67,6 @@ func TestR1AServerThatCrashesAndComesBack(t *testing.T) {
 		r.ms.Store(next.UnixMilli())
 		require.NoError(t, r.run(runner, time.Duration(i+1)*10*time.Second+5*time.Second))
 	}
+	r.admin = server.Pool(t) // its connections broke, too
 	require.Equal(t, []string{"a 10s", "a 20s", "a 30s"}, r.fires())
 }
