@@ -38,9 +38,15 @@ func TestPatchesApply(t *testing.T) {
 			after, err := os.ReadFile(filepath.Join(folder, file))
 			require.NoError(t, err, m.Name)
 			require.NotEqual(t, string(before), string(after), "%s changes nothing in %s", m.Name, file)
+			require.NotContains(t, file, "_test.go", "%s breaks a test", m.Name)
+			if strings.HasPrefix(file, npmFolder+"/") {
+				require.Regexp(t, "^"+npmFolder+`/src/.*\.ts$`, file, m.Name)
+				require.Equal(t, []string{npmFolder}, m.Tests, "%s is seen by the tests of the npm package alone", m.Name)
+				require.NotEmpty(t, m.Unseen, "%s: the simulator has no JavaScript", m.Name)
+				continue
+			}
 			_, err = parser.ParseFile(token.NewFileSet(), file, after, parser.SkipObjectResolution)
 			require.NoError(t, err, m.Name)
-			require.NotContains(t, file, "_test.go", "%s breaks a test", m.Name)
 		}
 	}
 }
@@ -63,7 +69,11 @@ func TestPatchesNameWhatThereIs(t *testing.T) {
 			require.True(t, rules[id], "%s: %s is no rule of the contract", m.Name, id)
 		}
 		for _, folder := range m.Tests {
-			tests, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+			pattern := "*_test.go"
+			if folder == npmFolder {
+				pattern = "test/*.test.ts"
+			}
+			tests, err := filepath.Glob(filepath.Join(root, folder, pattern))
 			require.NoError(t, err)
 			require.NotEmpty(t, tests, "%s: %s has no tests", m.Name, folder)
 		}
@@ -349,5 +359,24 @@ func TestReport(t *testing.T) {
 		"| d | G1 | does not compile: x |  | — |",
 	} {
 		require.Contains(t, text, row)
+	}
+}
+
+// TestTAPIsRead: what node --test says is read up to the end of the first failure.
+func TestTAPIsRead(t *testing.T) {
+	const passes = "TAP version 13\n# Subtest: a\nok 1 - a\n  ---\n  duration_ms: 1\n  ...\n"
+	const fails = "# Subtest: D2 whole\n    # Subtest: seed 1\n    not ok 1 - issue \\#7 - seed 1\n      ---\n      failureType: 'testCodeFailure'\n      ...\n"
+	for _, c := range []struct {
+		name, told string
+		want       *kill
+	}{
+		{"none fails", passes, nil},
+		{"the first that fails", passes + fails + "not ok 2 - D2 whole\n", &kill{Test: "issue #7 - seed 1", How: failed}},
+		{"a hang", "not ok 1 - a\n  ---\n  failureType: 'testTimeoutFailure'\n  ...\n", &kill{Test: "a", How: timedOut}},
+		{"a failure that is cut", passes + "not ok 2 - b\n", &kill{Test: "b", How: failed}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, judgeTAP(strings.NewReader(c.told)))
+		})
 	}
 }

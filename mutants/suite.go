@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,6 +34,9 @@ const (
 type suite struct {
 	root    string
 	timeout time.Duration // of one package's tests
+
+	installing  sync.Once // the npm package
+	uninstalled error
 }
 
 // besides are the tests of the repository itself: they read its files, in which
@@ -47,6 +51,13 @@ const graceTime = 10 * time.Second
 // returns nil if none does. Binaries go to folder.
 func (s *suite) run(ctx context.Context, overlay, folder string, packages []string) (*kill, error) {
 	for _, pkg := range packages {
+		if pkg == npmFolder {
+			k, err := s.npm(ctx, folder)
+			if err != nil || k != nil {
+				return k, err
+			}
+			continue
+		}
 		binary := filepath.Join(folder, "tests")
 		if err := build(ctx, s.root, "test", "-c", "-overlay", overlay, "-o", binary, "./"+pkg); err != nil {
 			return nil, err
