@@ -143,3 +143,44 @@ func TestTabThatWasFrozenForDaysCatchesUpWithinBounds(t *testing.T) {
 		return [(first - %[1]f) / hour, (last - %[1]f) / hour, count, reason, document.visibilityState];`, begin)))
 	require.Empty(t, with[[]string](p, `return faults`))
 }
+
+// The timers of a hidden tab fire once a minute. A schedule of five seconds fires each
+// of its boundaries all the same, each once, and in order.
+func TestTabWhoseTimersFireOnceAMinuteFiresEveryBoundary(t *testing.T) {
+	p := visit(t, site(t))
+	with[any](p, `
+		const { now } = Date;
+		window.shift = 0;
+		Date.now = () => now() + shift;
+		const { setTimeout } = window, held = new Map();
+		let last = 0;
+		window.setTimeout = call => held.set(++last, call) && last;
+		window.clearTimeout = timer => held.delete(timer);
+		window.minute = async () => {
+			while (held.size === 0) await new Promise(resolve => setTimeout(resolve, 5));
+			shift += 60_000;
+			const due = [...held.values()];
+			held.clear();
+			for (const call of due) call();
+		};
+		window.fired = [];
+		const enough = {};
+		window.untilFired = n => new Promise(resolve => Object.assign(enough, { n, resolve }));
+		window.faults = [];
+		window.eng = (await p.load()).open({ onEvent: e => {
+			if (e.kind === 'fired') fired.push(e.boundary);
+			if (e.kind === 'skipped') faults.push(e);
+			if (fired.length >= enough.n) enough.resolve();
+		} });
+		window.anchor = Date.now() - 2500;
+		p.start(eng, {}, { onError: e => faults.push(String(e)) });
+		await eng.schedule('s', '@every 5s', 'work', { anchor })`)
+	require.Equal(t, []any{true, 0.}, with[[]any](p, `
+		for (let i = 1; i <= 10; i++) {
+			const enough = untilFired(12 * i);
+			await minute();
+			await enough;
+		}
+		await eng.pause('s');
+		return [fired.every((boundary, i) => boundary === anchor + 5000 * (i + 1)), faults.length]`))
+}

@@ -47,7 +47,7 @@ const code = (want: string) => (err: unknown) => err instanceof TickonceError &&
 
 function steal(name: string): () => void {
   let release!: () => void;
-  void locks.request(`tickonce:${name}`, { steal: true }, () => new Promise<void>((free) => (release = free)));
+  locks.request(`tickonce:${name}`, { steal: true }, () => new Promise<void>((free) => (release = free))).catch(() => {});
   return release;
 }
 
@@ -274,14 +274,30 @@ test("one that leads and answers nothing is overtaken, and one that answers neve
     assert.equal(await a.ask!(read), "here"); // behind what was said before
   }
   channel.onmessage = null;
+  const page = { visibilityState: "hidden", addEventListener() {}, removeEventListener() {} };
+  Object.assign(globalThis, { document: page });
+  t.after(() => Reflect.deleteProperty(globalThis, "document"));
+  for (let i = 0; i < 10; i++) ask();
+  page.visibilityState = "visible";
   for (let i = 0; i < 3; i++) ask();
   await new Promise(setImmediate);
   assert.equal(a.leads, false);
   ask();
-  const term = await granted;
+  const begun = await granted;
   await assert.rejects(held);
   assert.equal(a.leads, true);
-  term.release();
+
+  // Overtaken before it takes calls, it waits for longer, lest it goes on like this.
+  release();
+  release = steal("still");
+  await begun.lost;
+  const again = a.acquire(forever);
+  await new Promise(setImmediate);
+  for (let i = 0; i < 6; i++) ask();
+  await new Promise(setImmediate);
+  assert.equal(a.leads, false);
+  ask();
+  (await again).release();
   release();
   channel.close();
 });
