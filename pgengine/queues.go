@@ -105,10 +105,10 @@ func (s *Store) fold(ctx context.Context, queues []string) {
 	if len(queues) == 0 || s.writes == nil || s.writes.Add(1)%foldEvery != 0 {
 		return
 	}
-	var b pgx.Batch
+	b := s.batch()
 	b.Queue(s.texts[foldTallies], queues)
 	b.Queue(s.texts[foldTotals])
-	_ = s.call(ctx, func(ctx context.Context) error { return s.db.SendBatch(ctx, &b).Close() })
+	_ = s.call(ctx, func(ctx context.Context) error { return s.db.SendBatch(ctx, b).Close() })
 }
 
 // add writes the summands of a step.

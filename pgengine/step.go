@@ -57,7 +57,7 @@ func again(attempt func() error) (err error) {
 // beginStep sees to it that a process which freezes in the middle of a step, or
 // whose machine is gone, holds nothing for long.
 var beginStep = sql(`
-select tickonce.instant($1) from set_config('idle_in_transaction_session_timeout', '10s', true)`)
+select tickonce.instant($1) from ` + planning + `, set_config('idle_in_transaction_session_timeout', '10s', true) unless_frozen`)
 
 func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) error {
 	tx, err := s.db.Begin(ctx)

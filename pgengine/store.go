@@ -50,7 +50,24 @@ func (s *Store) reading(ctx context.Context) (given *int64, err error) {
 	return &now, nil
 }
 
-var readClock = sql(`select tickonce.instant($1)`)
+// planning is how the statements of a transaction are to be planned: each once,
+// whatever its arguments are, and by indexes, however short the tables were when
+// that was done. To plan one takes longer than to execute it, and to compile it
+// far longer.
+const planning = `set_config('plan_cache_mode', 'force_generic_plan', true) once, set_config('enable_seqscan', 'off', true) by,
+  set_config('enable_bitmapscan', 'off', true) indexes, set_config('jit', 'off', true) uncompiled`
+
+var planOnce, readClock = sql(`select from ` + planning), sql(`select tickonce.instant($1)`)
+
+// batch begins the statements of a call. Where they are in a transaction of
+// somebody else's they do not touch its settings.
+func (s *Store) batch() *pgx.Batch {
+	b := new(pgx.Batch)
+	if s.writes != nil {
+		b.Queue(s.texts[planOnce])
+	}
+	return b
+}
 
 // read makes a call that only reads: one statement, with each of whose rows f is
 // called.
@@ -59,14 +76,14 @@ func (s *Store) read(ctx context.Context, q statement, args []any, f func(pgx.Co
 	if err != nil {
 		return 0, err
 	}
-	var b pgx.Batch
+	b := s.batch()
 	if given == nil {
 		b.Queue(s.texts[readClock], given).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 	} else {
 		now = store.Instant(*given)
 	}
 	each(b.Queue(s.texts[q], args...), f)
-	return now, s.call(ctx, func(ctx context.Context) error { return s.db.SendBatch(ctx, &b).Close() })
+	return now, s.call(ctx, func(ctx context.Context) error { return s.db.SendBatch(ctx, b).Close() })
 }
 
 // from is where an index is to be entered to read from the name on: at the
@@ -89,7 +106,7 @@ func (s *Store) one(ctx context.Context, q statement, args []any, f func(pgx.Col
 }
 
 func (s *Store) ask(ctx context.Context, q statement, args []any, f func(pgx.CollectableRow) error) error {
-	var b pgx.Batch
+	b := s.batch()
 	each(b.Queue(s.texts[q], args...), f)
-	return s.db.SendBatch(ctx, &b).Close()
+	return s.db.SendBatch(ctx, b).Close()
 }

@@ -15,7 +15,7 @@ select l.owner, l.term, l.ttl_ms, l.expires_at from tickonce.lease l where l.loc
 // lockMoves locks the rows whose guard holds, and leaves those that somebody
 // else is writing: they are stale.
 var lockMoves, readLives = sql(`
-select s.id, s.name, s.queue, s.overlap
+select s.id, s.rev, s.name, s.queue, s.overlap
 from tickonce.schedule s join unnest($1::bigint[], $2::bigint[]) v(id, rev) on s.id = v.id and s.rev = v.rev
 for no key update of s skip locked`), sql(`
 select s.name, live.pending, live.claimed from tickonce.schedule s, ` + live + ` where s.name = any($1::text[])`)
@@ -72,7 +72,9 @@ locked as materialized (
   where exists (select from lead) for no key update of s skip locked
 ),
 held as materialized (
-  select * from locked where overlap = 0 or counted = counted_before and live_pending = pending and live_claimed = claimed
+  select distinct on (id) * from locked
+  where overlap = 0 or counted = counted_before and live_pending = pending and live_claimed = claimed
+  order by id, ix
 ),
 hard as materialized (
   select exists (
@@ -282,7 +284,7 @@ func (a *advance) judge() (held bool, err error) {
 	}
 	each(b.Queue(a.texts[lockMoves], ids, revs), func(row pgx.CollectableRow) error {
 		s := new(store.Schedule)
-		err := row.Scan(&s.ID, &s.Name, &s.Queue, &s.Overlap)
+		err := row.Scan(&s.ID, &s.Rev, &s.Name, &s.Queue, &s.Overlap)
 		a.rows[s.ID] = s
 		return err
 	})
@@ -308,7 +310,7 @@ func (a *advance) judge() (held bool, err error) {
 		m := &t.Moves[i]
 		m.Outcome = store.Stale
 		s := a.rows[m.ID]
-		if s == nil || s.Overlap != store.Allow && lives[s.Name] != m.Live {
+		if s == nil || s.Rev != m.Rev || s.Overlap != store.Allow && lives[s.Name] != m.Live {
 			continue
 		}
 		if m.Fires > 0 && lengths[s.Queue]+int64(m.Fires) > a.limits.QueueLength {
@@ -316,6 +318,7 @@ func (a *advance) judge() (held bool, err error) {
 			continue
 		}
 		m.Outcome = store.Moved
+		s.Rev++
 		lengths[s.Queue] += int64(m.Fires)
 	}
 	return true, nil
