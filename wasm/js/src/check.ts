@@ -41,6 +41,11 @@ export const isWhole: Rule = (name, value) => {
   if (!Number.isSafeInteger(value)) refuse(name, value, "a whole number");
 };
 
+/** A number of things; what the ABI has as an i32 wraps beyond. */
+export const isCount: Rule = (name, value) => {
+  if (!Number.isSafeInteger(value) || (value as number) < 0 || (value as number) >= 2 ** 31) refuse(name, value, "a whole number from 0 to 2147483647");
+};
+
 export const isMS: Rule = (name, value) => {
   if (!Number.isSafeInteger(value)) refuse(name, value, "whole milliseconds");
 };

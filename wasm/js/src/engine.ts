@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { has, instantOf, isBytes, isFlag, isFunction, isInstant, isListOf, isMS, isOneOf, isOptions, isSignal, isText, isWhole } from "./check.js";
+import { has, instantOf, isBytes, isCount, isFlag, isFunction, isInstant, isListOf, isMS, isOneOf, isOptions, isSignal, isText, isWhole } from "./check.js";
 import { messageOf } from "./failure.js";
 import type { Host } from "./host.js";
 import { Job } from "./job.js";
@@ -366,7 +366,7 @@ export class Engine implements AsyncDisposable, Disposable {
    * called next, if at all. For hosts that drive the engine themselves: start does it.
    */
   async step(options: { max?: number | undefined } = {}): Promise<{ next: number | undefined; fired: Fire[] }> {
-    isOptions<{ max?: number }>({ max: isWhole })("options", options);
+    isOptions<{ max?: number }>({ max: isCount })("options", options);
     void this.session.call("start").catch(() => {}); // shares the turn of the step, which fails as it does
     const { next, records } = await this.session.step(options.max ?? 0);
     const fired = records.flatMap(r => (r.kind === "fired" ? [{ job: r.job, boundary: r.boundary, schedule: r.schedule, queue: r.queue }] : []));

@@ -41,6 +41,8 @@ const wrong: [string, (eng: Loose) => unknown, RegExp][] = [
   ["half a surrogate pair", e => e["enqueue"]!("q", "", { key: "\ud800" }), /^options.key is "\\ud800", want a text without half a surrogate pair/],
   ["a schedule that was seen and is none", e => e["tx"]!()["unchanged"]!("s", { name: "s" }), /^seen is an object, want a schedule as lookup answers it, or undefined$/],
   ["a wait with something else than a signal", e => e["lead"]!({ signal: 5 }), /^options.signal is no AbortSignal$/],
+  ["a step that is less than none", e => e["step"]!({ max: -1 }), /^options.max is -1, want a whole number from 0 to 2147483647$/],
+  ["a step that would wrap", e => e["step"]!({ max: 2 ** 32 + 1 }), /^options.max is 4294967297, want/],
   ["a boundary that is no instant", e => e["why"]!("s", "today"), /^boundary is "today", want milliseconds since the epoch, or a Date$/],
 ];
 
