@@ -75,7 +75,7 @@ func openPage(t *testing.T, address string, before ...step) *tab {
 // until waits within the page for an expression to be true.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	ask[any](p, `new Promise((done) => (function look() { (`+expression+`) ? done() : setTimeout(look, 20); })())`)
+	ask[any](p, `(async () => { while (!(`+expression+`)) await new Promise(resolve => setTimeout(resolve, 20)); })()`)
 }
 
 const (

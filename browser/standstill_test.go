@@ -57,6 +57,22 @@ func TestTabThatIsFrozenGivesUpTheLead(t *testing.T) {
 	require.Empty(t, with[[]string](frozen, `return faults`))
 }
 
+// A tab is frozen while it waits in line: the lead goes to the one behind it.
+func TestTabThatIsFrozenInLineIsPassedOver(t *testing.T) {
+	origin := site(t)
+	var tabs [3]*tab
+	for i := range tabs {
+		tabs[i] = visit(t, origin)
+		with[any](tabs[i], works)
+		tabs[i].until(fmt.Sprintf(`leadership.leads || (await navigator.locks.query()).pending.length === %d`, i))
+	}
+	tabs[1].freeze()
+	with[any](tabs[0], `await eng.lead(); leadership.resign()`)
+	with[any](tabs[2], `await eng.lead()`)
+	tabs[1].thaw()
+	require.False(t, with[bool](tabs[1], `return leadership.leads`))
+}
+
 // A tab that leads answers nothing any more, as one that stands still without having
 // been told that it will: one that can be seen takes the lead, and the first one
 // follows.
