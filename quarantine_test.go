@@ -1,6 +1,8 @@
 package tickonce_test
 
 import (
+	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -277,4 +279,41 @@ func TestQ5K1AHoldOfAClockThatWasAheadEnds(t *testing.T) {
 			require.Equal(t, seconds(30), r.tick(30*time.Second).fired("s"))
 		})
 	}
+}
+
+// refusing is a store that cannot write a schedule's jobs.
+type refusing struct {
+	store.Store
+	schedule store.ScheduleID
+}
+
+func (s refusing) Advance(ctx context.Context, t *store.Tick) (bool, error) {
+	at := slices.IndexFunc(t.Moves, func(m store.Move) bool { return m.ID == s.schedule && m.Fires > 0 })
+	if at < 0 {
+		return s.Store.Advance(ctx, t)
+	}
+	rev := t.Moves[at].Rev
+	t.Moves[at].Rev = 0
+	held, err := s.Store.Advance(ctx, t)
+	t.Moves[at].Rev, t.Moves[at].Outcome = rev, store.Refused
+	return held, err
+}
+
+// A move that the store refuses holds its row in the next tick, with the reason.
+func TestQ6ARefusedMoveHoldsItsRow(t *testing.T) {
+	onEachStore(t, tickonce.Config{Poll: -1}, func(t *testing.T, r *rig) {
+		r.schedule("a", "@every 10s", tickonce.ScheduleOptions{})
+		r.schedule("b", "@every 10s", tickonce.ScheduleOptions{})
+		rows := make([]store.Schedule, 1)
+		_, _, err := r.store.Schedules(r.ctx, "a", rows)
+		require.NoError(t, err)
+		r.on(refusing{r.store, rows[0].ID})
+		did := r.tick(10 * time.Second)
+		require.NoError(t, did.err)
+		require.Empty(t, did.fired("a"))
+		require.Len(t, did.fired("b"), 1)
+		require.Equal(t, tickonce.Hold{Reason: "the store refuses what it would write", Since: start.Add(10 * time.Second), Times: 1}, did.holds()["a"])
+		require.Equal(t, start.Add(10*time.Second), r.lookup("a").Next, "the cursor stays")
+		require.Equal(t, start.Add(70*time.Second), r.lookup("a").Due)
+	})
 }

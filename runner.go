@@ -56,12 +56,12 @@ type Runner struct {
 	judged     store.Instant // the highest one that a page of it was judged by
 	repairs    store.Batch
 
-	rows []store.Schedule
-	used int // how many of rows may hold a row
-	plan core.TickPlan
-	due  store.Instant                  // the least due-at that the tick leaves behind
-	full map[store.ScheduleID]store.Rev // rows whose queue had no room, until their next plan
-	seen int64                          // of the engine's signal, before the look
+	rows   []store.Schedule
+	used   int // how many of rows may hold a row
+	plan   core.TickPlan
+	due    store.Instant                // the least due-at that the tick leaves behind
+	unmade map[store.ScheduleID]refusal // moves that were not made, until the next plan of their rows
+	seen   int64                        // of the engine's signal, before the look
 
 	wake   store.Instant // the next step does nothing before, on the host's clock
 	rested store.Instant // the host's clock when that was said
@@ -100,7 +100,7 @@ func (e *Engine) NewRunner() *Runner {
 		low:    store.MaxInstant,
 		judged: store.MinInstant,
 		rows:   make([]store.Schedule, e.config.Batch),
-		full:   map[store.ScheduleID]store.Rev{},
+		unmade: map[store.ScheduleID]refusal{},
 
 		inspecting: true,
 	}
@@ -309,15 +309,26 @@ func (r *Runner) look(ctx context.Context) {
 		return
 	}
 	rows := r.rows[:due.N]
-	taken := r.plan.Plan(rows, due.Now, r.engine.config.Batch, r.isFull, r.engine.minute)
-	clear(r.full)
+	taken := r.plan.Plan(rows, due.Now, r.engine.config.Batch, r.refusal, r.engine.minute)
+	clear(r.unmade)
 	if taken < len(rows) {
 		r.due = min(r.due, rows[taken].DueAt)
 	}
 	r.phase = phaseWrite
 }
 
-func (r *Runner) isFull(row *store.Schedule) bool { return r.full[row.ID] == row.Rev }
+// refusal is why the move of a row was not made at its revision.
+type refusal struct {
+	rev     store.Rev
+	problem string
+}
+
+func (r *Runner) refusal(row *store.Schedule) string {
+	if last := r.unmade[row.ID]; last.rev == row.Rev {
+		return last.problem
+	}
+	return ""
+}
 
 func (r *Runner) write(ctx context.Context) {
 	r.report.Phase = PhaseAdvance
@@ -341,7 +352,10 @@ func (r *Runner) write(ctx context.Context) {
 			moved = true
 			r.due = min(r.due, move.DueAt)
 		case store.Full:
-			r.full[move.ID] = move.Rev
+			r.unmade[move.ID] = refusal{move.Rev, "the queue is full"}
+			r.due = store.MinInstant
+		case store.Refused:
+			r.unmade[move.ID] = refusal{move.Rev, "the store refuses what it would write"}
 			r.due = store.MinInstant
 		case store.Stale:
 			r.due = store.MinInstant

@@ -161,7 +161,7 @@ func TestT3TenTickersFireEachBoundaryOnce(t *testing.T) {
 				if err != nil || due.N == 0 {
 					continue
 				}
-				plan.Plan(rows[:due.N], due.Now, 1000, func(*store.Schedule) bool { return false },
+				plan.Plan(rows[:due.N], due.Now, 1000, func(*store.Schedule) string { return "" },
 					func(string, store.Instant) (uint16, string) { return 0, "" })
 				plan.Tick.By = grant.Lease
 				_, _ = r.store.Advance(t.Context(), &plan.Tick)

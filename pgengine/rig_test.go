@@ -85,7 +85,7 @@ func (r *rig) run(runner *tickonce.Runner, until time.Duration) error {
 func (r *rig) fires() (fires []string) {
 	r.t.Helper()
 	s := newStore(r.admin, r.schema, store.Limits{}, nil)
-	jobs := make([]store.Job, 100)
+	jobs := make([]store.Job, 2000)
 	n, _, err := s.Jobs(ctx, store.Filter{Queue: "q"}, jobs)
 	require.NoError(r.t, err)
 	for _, job := range jobs[:n] {

@@ -145,8 +145,8 @@ totals as (
 select exists (select from lead), (select hard from hard), array(select ix from moved), array(select id from fired order by id),
   array(select distinct queue from fired)`)
 
-// Advance implements [store.Store].
-func (s *Store) Advance(ctx context.Context, t *store.Tick) (held bool, err error) {
+// tick is [Store.Advance] of what can be written.
+func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, err error) {
 	given, err := s.reading(ctx)
 	if err != nil {
 		return false, err

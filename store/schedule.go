@@ -168,7 +168,7 @@ type Move struct {
 }
 
 // Fire is one boundary that becomes one job. No boundary of an incarnation fires
-// twice; a store may refuse a second job of one with an error.
+// twice; a store may refuse the move of a second job of one.
 type Fire struct {
 	Move     int32 // index into Tick.Moves
 	Boundary Instant
@@ -189,6 +189,9 @@ const (
 	// Full: the queue has no room for the move's jobs; nothing of it was
 	// written.
 	Full
+	// Refused: the store cannot write what the move says, now or later; nothing
+	// of it was written.
+	Refused
 )
 
 // Skip is a range of boundaries that will not fire, for one reason: First,

@@ -48,7 +48,8 @@ type Store interface {
 	// Moves are judged one by one, in their order: one whose row is gone, has
 	// another rev or, with an Overlap that is not [Allow], other live jobs, is
 	// Stale; one whose queue has no room for its fires, counting those of the
-	// moves before it, is Full; both leave their row as it is. Every other
+	// moves before it, is Full; both leave their row as it is, and so does one
+	// that the store cannot write, which is Refused. Every other
 	// move writes cursor, due-at, set-at, hold and its end, raises the rev, and
 	// inserts one pending job for each of its fires, which takes queue,
 	// payload, stamps, timeout, priority and expiry from the row, is alone

@@ -30,16 +30,16 @@ type Minutes func(zone string, at store.Instant) (minute uint16, problem string)
 // The cursor moves past every boundary ≤ now; of these fire what the active
 // hours, the overlap, the catch-up policy and the cap allow, the others are
 // skipped with a reason. A row that cannot be decided is held, with its cursor
-// where it is. Full says that the row's queue had no room for it at this
-// revision; minutes is asked only for a row with active hours.
-func PlanFire(row *store.Schedule, now store.Instant, full bool, minutes Minutes) FirePlan {
+// where it is. Refusal is why the row's move was not made at this revision, or
+// ""; minutes is asked only for a row with active hours.
+func PlanFire(row *store.Schedule, now store.Instant, refusal string, minutes Minutes) FirePlan {
 	var plan FirePlan
-	plan.decide(row, now, full, minutes)
+	plan.decide(row, now, refusal, minutes)
 	return plan
 }
 
 // decide is PlanFire for a zero plan.
-func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool, minutes Minutes) {
+func (p *FirePlan) decide(row *store.Schedule, now store.Instant, refusal string, minutes Minutes) {
 	move := &p.Move
 	move.ID, move.Rev, move.SetAt = row.ID, row.Rev, row.SetAt
 	move.Cursor, move.DueAt = row.Cursor, row.Cursor
@@ -49,8 +49,8 @@ func (p *FirePlan) decide(row *store.Schedule, now store.Instant, full bool, min
 		return
 	}
 	spec, problem := checkRow(row)
-	if problem == "" && full {
-		problem = "the queue is full"
+	if problem == "" {
+		problem = refusal
 	}
 	if problem != "" {
 		hold(move, row, now, problem)

@@ -62,7 +62,7 @@ func skips(p core.FirePlan) []store.Skip {
 
 func TestT6SkipLandsOnTheGrid(t *testing.T) {
 	row := rowOf("@every 7s", 0)
-	p := core.PlanFire(&row, 1_000_000, false, utc)
+	p := core.PlanFire(&row, 1_000_000, "", utc)
 	require.Equal(t, store.Move{ID: 7, Rev: 3, Cursor: 1_001_000, DueAt: 1_001_000, SetAt: 1_000_000, Fires: 64}, p.Move)
 	require.Equal(t, store.Instant(0), p.First)
 	require.Equal(t, int64(7000), p.EveryMS)
@@ -84,7 +84,7 @@ func TestT5T7TheCap(t *testing.T) {
 		row := rowOf("@every 10s", 0)
 		newest := store.Instant(c.due-1) * 10_000
 		for _, now := range []store.Instant{newest, newest + 1, newest + 9999} {
-			p := core.PlanFire(&row, now, false, utc)
+			p := core.PlanFire(&row, now, "", utc)
 			require.Equal(t, c.fires, p.Move.Fires, "%d due", c.due)
 			require.Equal(t, store.Instant(0), p.First, "oldest first")
 			require.Equal(t, c.skips, skips(p), "%d due", c.due)
@@ -101,13 +101,13 @@ func TestT6SkipIsStrictlyAfterNow(t *testing.T) {
 		1_000_000: 1_010_000, // now is a boundary itself
 		1_000_001: 1_010_000,
 	} {
-		require.Equal(t, want, core.PlanFire(&row, now, false, utc).Move.Cursor)
+		require.Equal(t, want, core.PlanFire(&row, now, "", utc).Move.Cursor)
 	}
 }
 
 func TestT1ARowThatIsNotDueFiresNothing(t *testing.T) {
 	row := rowOf("@every 10s", 20_000)
-	p := core.PlanFire(&row, 19_999, false, utc)
+	p := core.PlanFire(&row, 19_999, "", utc)
 	require.Equal(t, store.Move{ID: 7, Rev: 3, Cursor: 20_000, DueAt: 20_000, SetAt: -1}, p.Move)
 	require.Empty(t, skips(p))
 }
@@ -116,7 +116,7 @@ func TestT9AGapOfAnyLength(t *testing.T) {
 	row := rowOf("@every 1s", 0)
 	const gap = 1_000_000_000_000 // seconds; ends within the range of instants
 	for _, now := range []store.Instant{gap, store.MaxInstant - 1000} {
-		p := core.PlanFire(&row, now, false, utc)
+		p := core.PlanFire(&row, now, "", utc)
 		require.Equal(t, int32(64), p.Move.Fires)
 		next := now/1000*1000 + 1000
 		require.Equal(t, next, p.Move.Cursor)
@@ -126,7 +126,7 @@ func TestT9AGapOfAnyLength(t *testing.T) {
 	}
 	row = rowOf("@every 1s", store.MinInstant)
 	row.Anchor = store.MinInstant
-	p := core.PlanFire(&row, store.MaxInstant-1000, false, utc)
+	p := core.PlanFire(&row, store.MaxInstant-1000, "", utc)
 	require.Equal(t, int32(64), p.Move.Fires)
 	require.Equal(t, int64(18_014_398_509_481)-64, skips(p)[0].Count, "from the first instant to the last")
 }
@@ -172,7 +172,7 @@ func TestT14TheSameGapUnderAllPolicies(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			row := rowOf("@every 1s", 0)
 			row.CatchUp = c.policy
-			p := core.PlanFire(&row, 600_000, false, utc)
+			p := core.PlanFire(&row, 600_000, "", utc)
 			require.Equal(t, c.first, p.First)
 			require.Equal(t, c.fires, p.Move.Fires)
 			require.Equal(t, c.skips, skips(p))
@@ -209,7 +209,7 @@ func TestT14TheEdgeOfTheWindow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			row := rowOf("@every 1m", 60_000)
 			row.CatchUp = store.CatchUp{WindowMS: c.window, Max: 64}
-			p := core.PlanFire(&row, c.now, false, utc)
+			p := core.PlanFire(&row, c.now, "", utc)
 			require.Equal(t, c.fired, boundaries(p))
 			require.Equal(t, c.skips, skips(p))
 			require.Equal(t, c.now/60_000*60_000+60_000, p.Move.Cursor)
@@ -258,7 +258,7 @@ var dueRows = rapid.Custom(func(t *rapid.T) (d struct {
 func TestT12FiredAndSkippedAreThePassedBoundaries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := dueRows.Draw(t, "row")
-		p := core.PlanFire(&d.row, d.now, false, utc)
+		p := core.PlanFire(&d.row, d.now, "", utc)
 		next, ok := core.BoundaryAfter(d.row.Anchor, d.every, d.now)
 		if !ok {
 			require.NotNil(t, p.Move.Hold, "G6")
@@ -312,7 +312,7 @@ func TestT12FiredAndSkippedAreThePassedBoundaries(t *testing.T) {
 
 func TestQ3AHeldRowKeepsItsCursor(t *testing.T) {
 	row := rowOf("@daily", 50_000)
-	p := core.PlanFire(&row, 100_000, false, utc)
+	p := core.PlanFire(&row, 100_000, "", utc)
 	require.Equal(t, store.Move{
 		ID: 7, Rev: 3, Cursor: 50_000, DueAt: 160_000, SetAt: -1, Hold: p.Move.Hold,
 	}, p.Move)
@@ -321,7 +321,7 @@ func TestQ3AHeldRowKeepsItsCursor(t *testing.T) {
 	require.Contains(t, p.Move.Hold.Reason, `invalid spec "@daily"`)
 
 	row.Hold, row.DueAt = p.Move.Hold, p.Move.DueAt
-	p = core.PlanFire(&row, 161_234, false, utc)
+	p = core.PlanFire(&row, 161_234, "", utc)
 	require.Equal(t, store.Instant(50_000), p.Move.Cursor)
 	require.Equal(t, store.Instant(221_234), p.Move.DueAt)
 	require.Equal(t, int32(2), p.Move.Hold.Times)
@@ -329,7 +329,7 @@ func TestQ3AHeldRowKeepsItsCursor(t *testing.T) {
 	require.Equal(t, int32(1), row.Hold.Times, "a hold is never changed")
 
 	row.Hold.Times = 1<<31 - 1
-	require.Equal(t, int32(1<<31-1), core.PlanFire(&row, 161_234, false, utc).Move.Hold.Times)
+	require.Equal(t, int32(1<<31-1), core.PlanFire(&row, 161_234, "", utc).Move.Hold.Times)
 }
 
 func TestQ6WhatHoldsARow(t *testing.T) {
@@ -358,7 +358,7 @@ func TestQ6WhatHoldsARow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			row := rowOf("@every 1s", 1000)
 			c.spoil(&row)
-			p := core.PlanFire(&row, 5000, false, utc)
+			p := core.PlanFire(&row, 5000, "", utc)
 			require.NotNil(t, p.Move.Hold)
 			require.Contains(t, p.Move.Hold.Reason, c.reason)
 			require.Equal(t, row.Cursor, p.Move.Cursor)
@@ -371,20 +371,20 @@ func TestQ6WhatHoldsARow(t *testing.T) {
 
 func TestQ6AFullQueueHoldsTheRow(t *testing.T) {
 	row := rowOf("@every 1s", 1000)
-	p := core.PlanFire(&row, 5000, true, utc)
+	p := core.PlanFire(&row, 5000, "the queue is full", utc)
 	require.Equal(t, "the queue is full", p.Move.Hold.Reason)
 	require.Equal(t, store.Instant(1000), p.Move.Cursor)
 	require.Zero(t, p.Move.Fires)
 
 	row.Spec = "@daily"
-	require.Contains(t, core.PlanFire(&row, 5000, true, utc).Move.Hold.Reason, "invalid spec", "what cannot be decided comes first")
+	require.Contains(t, core.PlanFire(&row, 5000, "the queue is full", utc).Move.Hold.Reason, "invalid spec", "what cannot be decided comes first")
 }
 
 func TestQ5AHealedRowCatchesUpFromItsCursor(t *testing.T) {
 	row := rowOf("@every 1s", 1000)
 	row.Hold = &store.Hold{Reason: "x", Since: 1000, Times: 9}
 	row.DueAt = 61_000
-	p := core.PlanFire(&row, 100_000, false, utc)
+	p := core.PlanFire(&row, 100_000, "", utc)
 	require.Nil(t, p.Move.Hold)
 	require.Equal(t, store.Instant(1000), p.First)
 	require.Equal(t, int32(64), p.Move.Fires)
@@ -408,7 +408,7 @@ func TestQ5AnotherIntervalGoesOnOnItsGrid(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			row := rowOf("@every 10s", c.cursor)
 			row.Anchor = c.anchor
-			p := core.PlanFire(&row, c.now, false, utc)
+			p := core.PlanFire(&row, c.now, "", utc)
 			require.Equal(t, c.fired, boundaries(p))
 			require.Empty(t, skips(p))
 			require.Equal(t, c.next, p.Move.Cursor)
@@ -429,7 +429,7 @@ func TestG6TheEndOfTheRangeHoldsTheRow(t *testing.T) {
 		{"at the last instant", last, store.None},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := core.PlanFire(&row, c.now, false, utc)
+			p := core.PlanFire(&row, c.now, "", utc)
 			require.Equal(t, "the next boundary is past the last instant", p.Move.Hold.Reason)
 			require.Equal(t, row.Cursor, p.Move.Cursor)
 			require.Equal(t, c.dueAt, p.Move.DueAt, "strictly after now, so that it cannot spin")
@@ -438,7 +438,7 @@ func TestG6TheEndOfTheRangeHoldsTheRow(t *testing.T) {
 	}
 	row.Cursor = last - 90_000
 	row.Anchor = row.Cursor
-	p := core.PlanFire(&row, last-90_000, false, utc)
+	p := core.PlanFire(&row, last-90_000, "", utc)
 	require.Nil(t, p.Move.Hold)
 	require.Equal(t, last-30_000, p.Move.Cursor, "the last boundary in range is a cursor")
 }
@@ -448,7 +448,7 @@ func TestS7APausedRowIsPutToRest(t *testing.T) {
 		row := rowOf("@every 1s", 1000)
 		row.Paused = paused
 		row.Hold = &store.Hold{Reason: "x", Since: 1, Times: 1}
-		p := core.PlanFire(&row, 5000, false, utc)
+		p := core.PlanFire(&row, 5000, "", utc)
 		require.Equal(t, store.Move{ID: 7, Rev: 3, Cursor: 1000, DueAt: store.None, SetAt: -1, Hold: row.Hold}, p.Move)
 		require.Empty(t, skips(p))
 	}
@@ -472,7 +472,7 @@ func BenchmarkPlanFire(b *testing.B) {
 			row := rowOf("@every 1s", 0)
 			b.ReportAllocs()
 			for b.Loop() {
-				if p := core.PlanFire(&row, gap.now, false, utc); p.Move.Fires == 0 {
+				if p := core.PlanFire(&row, gap.now, "", utc); p.Move.Fires == 0 {
 					b.Fatal("nothing fired")
 				}
 			}
@@ -482,5 +482,5 @@ func BenchmarkPlanFire(b *testing.B) {
 
 func TestT9AFirePlanAllocatesNothing(t *testing.T) {
 	row := rowOf("@every 1s", 0)
-	require.Zero(t, testing.AllocsPerRun(100, func() { core.PlanFire(&row, 1_000_000_000_000, false, utc) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { core.PlanFire(&row, 1_000_000_000_000, "", utc) }))
 }

@@ -40,7 +40,7 @@ func TestX10HoursHoldTheirStartAndNotTheirEnd(t *testing.T) {
 		row := rowOf("@every 1m", c.now-60_000)
 		row.Anchor, row.CatchUp = c.now-60_000, latest
 		row.Rare = &store.Rare{Hours: store.Hours{Start: c.start, End: c.end, Zone: "UTC"}}
-		p := core.PlanFire(&row, c.now, false, utc)
+		p := core.PlanFire(&row, c.now, "", utc)
 		require.Equal(t, c.now+60_000, p.Move.Cursor, c.name)
 		require.Nil(t, p.Move.Hold, c.name)
 		if c.open {
@@ -67,7 +67,7 @@ func TestX10TheHoursAreJudgedAtNow(t *testing.T) {
 		row := rowOf("@every 1d", c.boundary)
 		row.Anchor = c.boundary
 		row.Rare = &store.Rare{Hours: store.Hours{Start: 480, End: 1020, Zone: "UTC"}}
-		require.Equal(t, c.fires, core.PlanFire(&row, c.now, false, utc).Move.Fires == 1, c.name)
+		require.Equal(t, c.fires, core.PlanFire(&row, c.now, "", utc).Move.Fires == 1, c.name)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestX10T14TheHoursAreTheFirstReason(t *testing.T) {
 	row.CatchUp, row.Overlap, row.Live = none, store.SkipLive, store.Live{Claimed: 1}
 	row.RunOnce = true
 	row.Rare = &store.Rare{Hours: store.Hours{Start: 200, End: 300, Zone: "UTC"}}
-	p := core.PlanFire(&row, 999_999_999_999, false, utc)
+	p := core.PlanFire(&row, 999_999_999_999, "", utc)
 	require.Equal(t, []store.Skip{{
 		Reason: store.SkipHours, First: 0, Last: 999_999_999_000, Count: 1_000_000_000,
 	}}, skips(p), "10⁹ of them are one")
@@ -86,23 +86,23 @@ func TestX10T14TheHoursAreTheFirstReason(t *testing.T) {
 	require.Equal(t, store.Instant(1_000_000_000_000), p.Move.DueAt)
 
 	row.Rare = &store.Rare{Hours: store.Hours{Start: 60, End: 120, Zone: "nowhere"}}
-	require.Nil(t, core.PlanFire(&row, -1, false, utc).Move.Hold)
+	require.Nil(t, core.PlanFire(&row, -1, "", utc).Move.Hold)
 }
 
 func TestX10Q6AnUnknownZoneHoldsTheRow(t *testing.T) {
 	row := rowOf("@every 1s", 0)
 	row.Rare = &store.Rare{Hours: store.Hours{Start: 60, End: 120, Zone: "nowhere"}}
-	p := core.PlanFire(&row, 5000, false, utc)
+	p := core.PlanFire(&row, 5000, "", utc)
 	require.Equal(t, store.Move{
 		ID: 7, Rev: 3, DueAt: 65_000, SetAt: -1, Hold: &store.Hold{Reason: "no zone nowhere", Since: 5000, Times: 1},
 	}, p.Move)
 	require.Empty(t, skips(p))
 	row.Rare.Hours.Zone = "no\x00name"
-	require.Contains(t, core.PlanFire(&row, 5000, false, utc).Move.Hold.Reason, "the zone of the active hours has a control character")
+	require.Contains(t, core.PlanFire(&row, 5000, "", utc).Move.Hold.Reason, "the zone of the active hours has a control character")
 }
 
 func TestX10HoursAllocateNothing(t *testing.T) {
 	row := rowOf("@every 1s", 0)
 	row.Rare = &store.Rare{Hours: store.Hours{Start: 60, End: 120, Zone: "UTC"}}
-	require.Zero(t, testing.AllocsPerRun(100, func() { core.PlanFire(&row, 5000, false, utc) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { core.PlanFire(&row, 5000, "", utc) }))
 }

@@ -46,7 +46,7 @@ func TestX9HowManyFireByTheOverlap(t *testing.T) {
 	} {
 		row := rowOf("@every 1s", 0)
 		row.Overlap, row.Live, row.CatchUp = c.overlap, c.live, c.policy
-		p := core.PlanFire(&row, 10_000, false, utc)
+		p := core.PlanFire(&row, 10_000, "", utc)
 		require.Equal(t, c.fires, boundaries(p), c.name)
 		require.Equal(t, c.skips, skips(p), c.name)
 		require.Equal(t, store.Instant(11_000), p.Move.Cursor, "%s: the grid stays (C70)", c.name)
@@ -58,7 +58,7 @@ func TestX9OneIsDueAndFires(t *testing.T) {
 	for _, overlap := range []store.Overlap{store.Allow, store.SkipLive, store.BufferOne} {
 		row := rowOf("@every 1s", 3000)
 		row.Overlap = overlap
-		p := core.PlanFire(&row, 3000, false, utc)
+		p := core.PlanFire(&row, 3000, "", utc)
 		require.Equal(t, []store.Instant{3000}, boundaries(p))
 		require.Empty(t, skips(p))
 	}
@@ -68,7 +68,7 @@ func TestX9OneIsDueAndFires(t *testing.T) {
 func TestX9T9ALongRunCostsNoMore(t *testing.T) {
 	row := rowOf("@every 1s", 0)
 	row.Overlap, row.Live = store.SkipLive, store.Live{Claimed: 1}
-	p := core.PlanFire(&row, 999_999_999_999, false, utc)
+	p := core.PlanFire(&row, 999_999_999_999, "", utc)
 	require.Empty(t, boundaries(p))
 	require.Equal(t, []store.Skip{{Reason: store.SkipOverlap, First: 0, Last: 999_999_999_000, Count: 1_000_000_000}}, skips(p))
 }

@@ -234,7 +234,7 @@ func TestS7ResumeOfABadRowLeavesItToTheTick(t *testing.T) {
 		require.Zero(t, skip, name)
 		require.Equal(t, store.Active, row.Paused, name)
 		require.Equal(t, row.Cursor, row.DueAt, name)
-		require.NotNil(t, core.PlanFire(&row, last, false, utc).Move.Hold, name)
+		require.NotNil(t, core.PlanFire(&row, last, "", utc).Move.Hold, name)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestT11NoStepOfLessThanAnIntervalIsRepaired(t *testing.T) {
 		spec, _ := core.Every(every)
 		row := rowOf(spec.String(), 0)
 		now := store.Instant(rapid.Int64Range(0, 1<<50).Draw(t, "now"))
-		p := core.PlanFire(&row, now, false, utc)
+		p := core.PlanFire(&row, now, "", utc)
 		row.Cursor, row.DueAt, row.SetAt = p.Move.Cursor, p.Move.DueAt, p.Move.SetAt
 		step := store.Instant(rapid.Int64Range(0, every-1).Draw(t, "step"))
 		require.False(t, core.CursorAhead(&row, now-step))

@@ -37,7 +37,7 @@ func TestX8ARunOnceHasOneTurn(t *testing.T) {
 	} {
 		row := rowOf("@every 1s", 0)
 		row.RunOnce, row.CatchUp, row.Overlap, row.Live = true, c.policy, c.overlap, c.live
-		p := core.PlanFire(&row, c.now, false, utc)
+		p := core.PlanFire(&row, c.now, "", utc)
 		require.Equal(t, c.fires, boundaries(p), c.name)
 		require.Equal(t, c.skips, skips(p), c.name)
 		require.Equal(t, c.ends, p.Move.Ends, c.name)

@@ -16,10 +16,10 @@ type TickPlan struct {
 
 // Plan decides the rows, which are in (DueAt, Name) order, at now. Rows are
 // taken until the next one would exceed the budget in fires, but at least one
-// (T15); it answers how many. Full reports whether the queue of a row had no
-// room for it.
+// (T15); it answers how many. Refusal says why the move of a row was not made at
+// its revision, or "".
 func (p *TickPlan) Plan(
-	rows []store.Schedule, now store.Instant, budget int, full func(*store.Schedule) bool, minutes Minutes,
+	rows []store.Schedule, now store.Instant, budget int, refusal func(*store.Schedule) string, minutes Minutes,
 ) int {
 	p.Tick.Now = now
 	p.Tick.Moves, p.Tick.Fires = p.Tick.Moves[:0], p.Tick.Fires[:0]
@@ -27,7 +27,7 @@ func (p *TickPlan) Plan(
 	for i := range rows {
 		p.Plans = append(p.Plans, FirePlan{})
 		plan := &p.Plans[i]
-		plan.decide(&rows[i], now, full(&rows[i]), minutes)
+		plan.decide(&rows[i], now, refusal(&rows[i]), minutes)
 		if i > 0 && len(p.Tick.Fires)+int(plan.Move.Fires) > budget {
 			p.Plans = p.Plans[:i]
 			break

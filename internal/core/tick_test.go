@@ -13,7 +13,7 @@ import (
 )
 
 // roomy has room in every queue.
-func roomy(*store.Schedule) bool { return false }
+func roomy(*store.Schedule) string { return "" }
 
 // named is a row of the name whose grid begins at its cursor.
 func named(name, spec string, cursor store.Instant) store.Schedule {
@@ -44,7 +44,7 @@ func TestT10FiresAreInBoundaryAndNameOrder(t *testing.T) {
 	require.Equal(t, store.Instant(55_000), p.Tick.Now)
 	for i, move := range p.Tick.Moves {
 		require.Equal(t, p.Plans[i].Move, move)
-		require.Equal(t, core.PlanFire(&rows[i], 55_000, false, utc), p.Plans[i])
+		require.Equal(t, core.PlanFire(&rows[i], 55_000, "", utc), p.Plans[i])
 	}
 }
 
@@ -103,7 +103,12 @@ func TestT15ABudgetNeverSplitsASchedule(t *testing.T) {
 func TestQ1ABadRowAndAFullQueueStopNoOther(t *testing.T) {
 	rows := []store.Schedule{named("a", "@every 10s", 0), named("b", "@daily", 0), named("c", "@every 10s", 0), named("d", "@every 10s", 0)}
 	var p core.TickPlan
-	full := func(row *store.Schedule) bool { return row.Name == "c" }
+	full := func(row *store.Schedule) string {
+		if row.Name == "c" {
+			return "the queue is full"
+		}
+		return ""
+	}
 	require.Equal(t, 4, p.Plan(rows, 5000, 1000, full, utc))
 	require.Equal(t, []string{"a@0", "d@0"}, order(&p, rows))
 	require.NotNil(t, p.Tick.Moves[1].Hold)
