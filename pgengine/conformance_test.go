@@ -12,7 +12,7 @@ import (
 )
 
 // seeds is how many random sequences of calls are compared.
-var seeds = flag.Int("seeds", 30, "how many random sequences of calls TestConforms compares")
+var seeds = flag.Int("seeds", 20, "how many random sequences of calls TestConforms compares")
 
 func TestConforms(t *testing.T) {
 	pool, schema := pgtest.Pool(t), pgtest.Schema(t)

@@ -2,20 +2,38 @@
 //
 // [Migrate] makes the tables, [New] returns an engine on them: the same
 // [tickonce.Engine] as in memory. Any number of processes may have one.
+// [Engine.In] is one whose calls are part of a transaction of the caller's.
 //
 // # How a call is made
 //
-// Reads, and the calls for locks and heartbeats, are one statement each. The
-// other calls are short transactions that lock the rows they are about, judge
-// them by the rules of package store, and write by arrays: a few statements in
-// three to five round trips, with no call of anyone's code in between.
+// Most calls are one statement, in one round trip: reads, locks, heartbeats and,
+// as long as the order of its elements makes no difference, a tick, a claim and a
+// settle. So a process that freezes in the middle of one holds nothing.
 //
-// Rows are locked in one order by all calls. What everybody writes to, the
-// counters of queues and what the history weighs, nobody locks: each write adds
-// a summand, and now and then one takes the place of several. So the length of a
-// queue is judged by what was committed when the call began, and several that
-// insert at once may exceed the limit by what they insert.
+// Where the order matters, the call is made as a step instead: a short
+// transaction that locks what the call is about, judges it element by element
+// by the rules of package store, and writes by arrays, in three to five round
+// trips. Steps are every Commit; a tick with a queue that may be too short for
+// it, or once the history is full; a claim that finds jobs to bury, lapsed
+// claims, or several jobs of one schedule of which one has to be alone; a settle
+// that may change a breaker, or once the history is full. Who freezes in the
+// middle of a step holds what it has locked for ten seconds, which is when the
+// server ends it; ticks and claims pass over what somebody else has locked.
 //
-// Names and texts have to be UTF-8 without NUL, as the engine makes sure; a call
-// with another is an error, and writes nothing. Payloads are any bytes.
+// Rows are locked in one order by all calls: the lease, schedules, jobs, totals
+// of the history. What everybody writes to, the counters of queues and what the
+// history weighs, nobody locks: each write adds a summand, and now and then one
+// takes the place of several. So the length of a queue is judged by what was
+// committed when the statement began, and several that insert at once may exceed
+// a limit by what they insert. What is tried again within a call is what others
+// have kept from being written: a deadlock, a serialization failure, or two of
+// one key or name.
+//
+// Statements are planned once for each connection, for indexes, whatever the
+// settings of the server: to plan one takes longer than to execute it.
+//
+// # What can be kept
+//
+// Names and texts are UTF-8 without NUL, as the engine makes sure; a call of the
+// store with another is an error, and writes nothing. Payloads are any bytes.
 package pgengine

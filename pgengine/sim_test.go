@@ -15,7 +15,7 @@ import (
 	"github.com/tickonce/tickonce/store"
 )
 
-var simSeeds = flag.Uint64("simseeds", 2, "how many seeds of each scenario TestSimulationsAreThoseOfMemory runs")
+var simSeeds = flag.Uint64("simseeds", 1, "how many seeds of each scenario TestSimulationsAreThoseOfMemory runs")
 
 // What happens in a simulated run, faults and all, does not depend on the store:
 // on PostgreSQL it is that in memory, event by event and byte by byte.

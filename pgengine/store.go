@@ -91,11 +91,8 @@ func (s *Store) read(ctx context.Context, q statement, args []any, f func(pgx.Co
 // names are compared with from there on.
 func from(name string) (text string, bytes []byte) {
 	text, _, _ = strings.Cut(name, "\x00")
-	for i, r := range text {
-		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
-			text = text[:i]
-			break
-		}
+	if i := strings.IndexRune(text, utf8.RuneError); i >= 0 {
+		text = text[:i]
 	}
 	return text, []byte(name)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tickonce/tickonce/store"
 )
@@ -14,6 +15,8 @@ var raceScenarios = []scenario{
 	{name: "T3 of edits racing for one revision one wins", run: raceEdits},
 	{name: "LK1 of owners racing for a lock one gets it", run: raceOwners},
 	{name: "QU12 inserts racing with one key make one job", run: raceInserts},
+	{name: "X9 of jobs that are to be alone racing workers have one at a time", run: raceAlone},
+	{name: "X9 of ticks and triggers racing for a schedule that minds its live jobs one fires", run: raceTriggers},
 }
 
 // race runs n goroutines from one starting signal on and waits for their end.
@@ -277,5 +280,90 @@ func raceInserts(r *rig) {
 			same(r, "job", a.Job, answers[0].Job)
 		}
 		same(r, "written", written, 1)
+	}
+}
+
+func raceAlone(r *rig) {
+	const workers, jobs = 6, 40
+	for i := range jobs {
+		in := plain()
+		in.From = &store.Source{Schedule: "s", FireAt: store.None, Alone: true}
+		if i%2 > 0 {
+			in.Queue = "other"
+		}
+		r.insert(in)
+	}
+	var held, done atomic.Int64
+	var failed atomic.Bool
+	race(r, workers, func(ctx context.Context, i int) (err error) {
+		defer func() {
+			if err != nil {
+				failed.Store(true)
+			}
+		}()
+		queue := []string{"q", "other"}[i%2]
+		for dst := make([]store.Job, 1+i%3); done.Load() < jobs && !failed.Load(); {
+			c, err := r.store.Claim(ctx, queue, fmt.Sprint("w", i), dst)
+			if err != nil {
+				return err
+			}
+			if c.N == 0 {
+				continue
+			}
+			if n := held.Add(int64(c.N)); n > 1 {
+				return fmt.Errorf("%d jobs are claimed, and each is to be alone", n)
+			}
+			held.Add(-1)
+			out := make([]bool, 1)
+			if _, err = r.store.Settle(ctx, []store.Settle{settleTo(store.Done, dst[0])}, out); err != nil {
+				return err
+			}
+			if !out[0] {
+				return fmt.Errorf("job %d was not settled", dst[0].ID)
+			}
+			done.Add(1)
+		}
+		return nil
+	})
+	same(r, "done", done.Load(), jobs)
+}
+
+func raceTriggers(r *rig) {
+	const tickers, triggers, rounds = 4, 4, 15
+	lease := r.lead()
+	row := every("s", start)
+	row.Overlap = store.SkipLive
+	r.create(row)
+	for range rounds {
+		row := r.schedule("s")
+		must(r, "live jobs before the race", row.Live, store.Live{})
+		var fired atomic.Int64
+		race(r, tickers+triggers, func(ctx context.Context, i int) error {
+			if i < tickers {
+				t := store.Tick{By: lease, Now: r.now(), Moves: []store.Move{move(row, 1)}, Fires: []store.Fire{{Boundary: row.Cursor}}}
+				_, err := r.store.Advance(ctx, &t)
+				if t.Moves[0].Outcome == store.Moved {
+					fired.Add(1)
+				}
+				return err
+			}
+			g := guard(row)
+			g.Live = &store.Live{}
+			in := plain()
+			in.From = &store.Source{Schedule: row.Name, ScheduleID: row.ID, FireAt: store.None, Alone: true}
+			c, err := r.store.Commit(ctx, &store.Batch{Guards: []store.Guard{g}, Inserts: []store.Insert{in}})
+			if err == nil && c.Refusal.Why == store.NotRefused {
+				fired.Add(1)
+			}
+			return err
+		})
+		// A tick may find the row in the hands of somebody who then is refused:
+		// nobody need fire, but who did was the only one.
+		same(r, "at most one fired", fired.Load() <= 1, true)
+		live := r.schedule("s").Live
+		must(r, "live jobs", live, store.Live{Pending: int32(fired.Load())})
+		for _, j := range r.claim(1) {
+			r.settle(settleTo(store.Done, j))
+		}
 	}
 }

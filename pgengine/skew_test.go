@@ -1,0 +1,161 @@
+package pgengine
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
+	"github.com/tickonce/tickonce/store"
+)
+
+// Statements that do not see each other's writes are rarely so close together.
+// Here a transaction of the test's own keeps one waiting after it has begun, and
+// the other is made meanwhile.
+
+func newTestStore(t *testing.T) (*Store, *pgxpool.Pool) {
+	pool, schema := pgtest.Pool(t), pgtest.Schema(t)
+	_, err := Migrate(t.Context(), pool, schema)
+	require.NoError(t, err)
+	now := func() store.Instant { return 1_000_000 }
+	return newStore(pool, schema, store.Limits{}, now), pool
+}
+
+// waiting returns when some statement waits for a lock, or done is closed.
+func waiting(t *testing.T, pool *pgxpool.Pool, done <-chan struct{}) {
+	for n := 0; n == 0; {
+		select {
+		case <-done:
+			return
+		default:
+			require.NoError(t, pool.QueryRow(t.Context(), "select count(*) from pg_locks where not granted").Scan(&n))
+		}
+	}
+}
+
+func TestX9ATickThatHasBegunSeesTheTriggerThatCameFirst(t *testing.T) {
+	s, pool := newTestStore(t)
+	row := store.Schedule{
+		Name: "s", Spec: "@every 1s", Queue: "q", Overlap: store.SkipLive, CatchUp: store.CatchUp{Max: 64},
+		Stamps: store.Stamps{VisibilityMS: 100, MaxAttempts: 3}, Cursor: 1_000_000, DueAt: 1_000_000,
+	}
+	c, err := s.Commit(t.Context(), &store.Batch{Puts: []store.Put{{Guard: store.Guard{Name: "s"}, Row: row}}})
+	require.NoError(t, err)
+	row = c.Puts[0]
+	lease, err := s.Acquire(t.Context(), store.SchedulerLock, "o", 60_000)
+	require.NoError(t, err)
+
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), s.texts[lockLeaseAlone])
+	require.NoError(t, err)
+	tick := store.Tick{
+		By: lease.Lease, Now: 1_000_000,
+		Moves: []store.Move{{ID: row.ID, Rev: row.Rev, Cursor: 1_001_000, DueAt: 1_001_000, Fires: 1}},
+		Fires: []store.Fire{{Boundary: 1_000_000}},
+	}
+	done := make(chan struct{})
+	var held bool
+	var tickErr error
+	go func() {
+		held, tickErr = s.Advance(t.Context(), &tick)
+		close(done)
+	}()
+	waiting(t, pool, done)
+	c, err = s.Commit(t.Context(), &store.Batch{
+		Guards: []store.Guard{{Name: "s", ID: row.ID, Rev: row.Rev, Live: &store.Live{}}},
+		Inserts: []store.Insert{{
+			Queue: "q", Stamps: row.Stamps, RunAt: store.None,
+			From: &store.Source{Schedule: "s", ScheduleID: row.ID, FireAt: store.None, Alone: true},
+		}},
+	})
+	require.NoError(t, err)
+	require.Zero(t, c.Refusal)
+	require.NoError(t, tx.Rollback(t.Context()))
+	<-done
+	require.NoError(t, tickErr)
+	require.True(t, held)
+	require.Equal(t, store.Stale, tick.Moves[0].Outcome)
+	require.Zero(t, tick.Fires[0].Job)
+}
+
+var lockLeaseAlone = sql(`select from tickonce.lease for update`)
+
+func TestX9OfTwoClaimsThatDoNotSeeEachOtherOneGetsAJobThatIsAlone(t *testing.T) {
+	s, pool := newTestStore(t)
+	in := store.Insert{
+		Queue: "q", Stamps: store.Stamps{VisibilityMS: 100, MaxAttempts: 3}, RunAt: store.None,
+		From: &store.Source{Schedule: "s", FireAt: store.None, Alone: true},
+	}
+	_, err := s.Commit(t.Context(), &store.Batch{Inserts: []store.Insert{in, in}})
+	require.NoError(t, err)
+
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	joined := *s
+	joined.db, joined.writes = tx, nil
+	first, err := joined.Claim(t.Context(), "q", "a", make([]store.Job, 1))
+	require.NoError(t, err)
+	require.Equal(t, 1, first.N)
+	done := make(chan struct{})
+	var second store.Claim
+	var secondErr error
+	go func() {
+		second, secondErr = s.Claim(t.Context(), "q", "b", make([]store.Job, 1))
+		close(done)
+	}()
+	waiting(t, pool, done)
+	require.NoError(t, tx.Commit(t.Context()))
+	<-done
+	require.NoError(t, secondErr)
+	require.Zero(t, second.N)
+}
+
+// PostgreSQL keeps no text with a NUL, and none that is not UTF-8. The engine
+// lets none through; who calls the store gets an error, and nothing is written.
+func TestTextsThatPostgreSQLDoesNotKeepAreRefused(t *testing.T) {
+	s, pool := newTestStore(t)
+	insert := func(change func(*store.Insert)) func() error {
+		return func() error {
+			in := store.Insert{Queue: "q", Stamps: store.Stamps{VisibilityMS: 100, MaxAttempts: 3}, RunAt: store.None}
+			change(&in)
+			_, err := s.Commit(t.Context(), &store.Batch{Inserts: []store.Insert{in}})
+			return err
+		}
+	}
+	for _, text := range []string{"a\x00b", "\xff", "a\xc3", "\xed\xa0\x80"} {
+		for what, call := range map[string]func() error{
+			"queue": insert(func(in *store.Insert) { in.Queue = text }),
+			"key":   insert(func(in *store.Insert) { in.Key = text }),
+			"schedule": func() error {
+				_, err := s.Commit(t.Context(), &store.Batch{Puts: []store.Put{{Guard: store.Guard{Name: text}, Row: store.Schedule{Name: text, Queue: "q"}}}})
+				return err
+			},
+			"worker": func() error {
+				_, err := s.Claim(t.Context(), "q", text, make([]store.Job, 1))
+				return err
+			},
+			"error": func() error {
+				_, err := s.Settle(t.Context(), []store.Settle{{Job: 1, Attempt: 1, To: store.Dead, Error: text}}, make([]bool, 1))
+				return err
+			},
+			"lock": func() error {
+				_, err := s.Acquire(t.Context(), text, "o", 1000)
+				return err
+			},
+		} {
+			require.ErrorContains(t, call(), "22021", "%s %q", what, text)
+		}
+		// From where to read is no text that is kept.
+		_, _, err := s.Schedules(t.Context(), text, make([]store.Schedule, 1))
+		require.NoError(t, err)
+		_, _, err = s.Queues(t.Context(), text, make([]store.Queue, 1))
+		require.NoError(t, err)
+	}
+	var rows int
+	require.NoError(t, pool.QueryRow(t.Context(), s.texts[countAll]).Scan(&rows))
+	require.Zero(t, rows)
+}
+
+var countAll = sql(`select (select count(*) from tickonce.job) + (select count(*) from tickonce.schedule) + (select count(*) from tickonce.lease)`)
