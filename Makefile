@@ -88,7 +88,7 @@ race: ## test what starts goroutines under the race detector, with -short
 	@go test -race -vet=off -short -timeout 30m -skip $(ROOMS) $(filter-out $(addprefix %/,$(SERIAL) cmd/simulate),$(shell go list ./...))
 	@go test -race -vet=off -short -timeout 30m -run 'Sweep|TestScripts/^sweep$$' ./cmd/simulate
 	@cd metrics && go test -race -vet=off ./...
-	@cd pgengine && go test -race -vet=off -short .
+	@cd pgengine && go test -race -vet=off -short -skip Simulations .
 
 bench: ## compare the engine with a bare heap loop and other libraries
 	@cd bench && go run .
