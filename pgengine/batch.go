@@ -56,16 +56,18 @@ type batch struct {
 	written  map[string]bool // schedules
 	created  int64           // names that were not there, less those that went
 	changed  []*scheduleRow  // written in place
-	born     scheduleRows    // new incarnations
+	born     []scheduleRows  // new incarnations
 	bornAt   []int           // their places among the puts
 	dropped  []int64         // ids of rows that went
 	forgot   []string        // names that went, or came
 	began    []string        // names of new incarnations in the place of others
 	cursors  []int64         // of the others
 	requeues []int64
-	inserts  jobRows
+	inserts  []jobRows
 	insertAt []int           // their places among the inserts
 	newKeys  map[liveKey]int // and of those with a key
+
+	insertBytes, bornBytes int // of the payloads in the last chunk
 }
 
 type liveKey struct{ queue, key string }
@@ -219,7 +221,7 @@ func (w *batch) put(i int) store.Why {
 		return store.SchedulesFull
 	default:
 		row.Rev = 1
-		w.born.add(&row)
+		chunk(&w.born, &w.bornBytes, len(row.Payload)).add(&row)
 		w.bornAt = append(w.bornAt, i)
 		if old == nil {
 			w.created++
@@ -360,11 +362,24 @@ func (w *batch) insert(i int) store.Why {
 	}
 	w.lengths[in.Queue]++
 	j := in.Job(w.now)
-	w.inserts.add(&j)
+	chunk(&w.inserts, &w.insertBytes, len(j.Payload)).add(&j)
 	w.insertAt = append(w.insertAt, i)
 	w.counts.of(in.Queue).Pending++
 	w.c.Inserts = append(w.c.Inserts, store.Inserted{})
 	return store.NotRefused
+}
+
+// chunkBytes is how many bytes of payloads one statement has, or one payload of
+// more: the server takes no message of a gigabyte.
+var chunkBytes = 64 << 20
+
+// chunk returns the chunk that a row with so many bytes of payload goes into.
+func chunk[R any](chunks *[]R, filled *int, bytes int) *R {
+	if len(*chunks) == 0 || *filled+bytes > chunkBytes {
+		*chunks, *filled = append(*chunks, *new(R)), 0
+	}
+	*filled += bytes
+	return &(*chunks)[len(*chunks)-1]
 }
 
 // requeueJobs is Requeued of package store: all that it does not keep is what a
@@ -392,10 +407,11 @@ func (w *batch) write() error {
 			w.c.Requeues = append(w.c.Requeues, store.JobID(id))
 		})
 	}
-	if at := w.insertAt; len(at) > 0 {
-		eachID(q.Queue(w.texts[insertJobs], w.inserts.args()...), func(id int64) {
-			w.c.Inserts[at[0]].Job = store.JobID(id)
-			at = at[1:]
+	insertAt := w.insertAt
+	for i := range w.inserts {
+		eachID(q.Queue(w.texts[insertJobs], w.inserts[i].args()...), func(id int64) {
+			w.c.Inserts[insertAt[0]].Job = store.JobID(id)
+			insertAt = insertAt[1:]
 		})
 	}
 	w.add(&q, w.counts)
@@ -434,12 +450,13 @@ func (w *batch) writeSchedules(q *pgx.Batch) error {
 	if len(w.dropped) > 0 {
 		q.Queue(w.texts[dropSchedules], w.dropped)
 	}
-	var rows scheduleRows
+	var rows []scheduleRows
+	var bytes int
 	for _, s := range w.changed {
-		rows.add(&s.Schedule)
+		chunk(&rows, &bytes, len(s.Payload)).add(&s.Schedule)
 	}
-	if len(rows.id) > 0 {
-		q.Queue(w.texts[updateSchedules], rows.args()...)
+	for i := range rows {
+		q.Queue(w.texts[updateSchedules], rows[i].args()...)
 	}
 	w.writeRows(q, func(s *scheduleRow) bool { return slices.Contains(w.changed, s) })
 	var counted []int64
@@ -464,10 +481,12 @@ func (w *batch) writeSchedules(q *pgx.Batch) error {
 		return nil
 	}
 	at := w.bornAt
-	eachID(q.Queue(w.texts[insertSchedules], w.born.args()...), func(id int64) {
-		w.c.Puts[at[0]].ID = store.ScheduleID(id)
-		at = at[1:]
-	})
+	for i := range w.born {
+		eachID(q.Queue(w.texts[insertSchedules], w.born[i].args()...), func(id int64) {
+			w.c.Puts[at[0]].ID = store.ScheduleID(id)
+			at = at[1:]
+		})
+	}
 	err := w.send(q)
 	*q = pgx.Batch{}
 	return err

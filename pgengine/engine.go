@@ -28,14 +28,21 @@ type Options struct {
 	Now func() store.Instant
 }
 
+// maxPayload is the longest payload in bytes.
+const maxPayload = 256 << 20
+
 // New returns an engine in a schema that [Migrate] has made. It reports all that
 // would keep it from running there: a schema of another version is a
-// [*VersionError]. The pool stays the caller's, who closes it when the engine's
+// [*VersionError]. Payloads of more than 256 MiB are refused as a
+// [*tickonce.OptionError]. The pool stays the caller's, who closes it when the engine's
 // loops have ended.
 func New(ctx context.Context, pool *pgxpool.Pool, c tickonce.Config, o Options) (*Engine, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if c.Limits.Payload > maxPayload {
+		return nil, &tickonce.OptionError{Option: "Limits.Payload", Problem: fmt.Sprintf("is %d, want at most %d: PostgreSQL takes no message of a gigabyte", c.Limits.Payload, maxPayload)}
 	}
 	schema, err := checkedSchema(o.Schema)
 	if err == nil {
