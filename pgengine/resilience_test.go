@@ -70,3 +70,28 @@ func TestR1AServerThatCrashesAndComesBack(t *testing.T) {
 	r.admin = server.Pool(t) // its connections broke, too
 	require.Equal(t, []string{"a 10s", "a 20s", "a 30s"}, r.fires())
 }
+
+// A privilege that is taken away ends the runner at once, with an error that
+// names phase and schedule, and leaves its lease to lapse.
+func TestR2R7R8APrivilegeThatIsTakenAway(t *testing.T) {
+	r := newRig(t, pgtest.Shared(t), tickonce.Config{LeaseTTL: time.Minute})
+	role := pgtest.Role(t)
+	exec(t, r.admin, "grant usage on schema "+quoted(r.schema)+" to "+role)
+	exec(t, r.admin, "grant select, insert, update, delete on all tables in schema "+quoted(r.schema)+" to "+role)
+	exec(t, r.admin, "grant usage on all sequences in schema "+quoted(r.schema)+" to "+role)
+	r.on(r.proxy.Config(t, role), tickonce.Config{LeaseTTL: time.Minute})
+	r.schedule("a", "@every 10s")
+	r.schedule("b", "@every 10s")
+	exec(t, r.admin, "revoke insert on "+r.table("job")+" from "+role)
+	err := r.run(r.NewRunner(), 15*time.Second)
+	require.EqualError(t, err, `run schedules: advance: schedule "a" and 1 more: ERROR: permission denied for table job (SQLSTATE 42501): `+
+		`grant the role what docs/POSTGRES.md lists under "Privileges"`)
+	require.ErrorIs(t, err, store.ErrPermanent)
+	require.Empty(t, r.of(tickonce.EventRetrying))
+
+	exec(t, r.admin, "grant insert on "+r.table("job")+" to "+role)
+	require.ErrorIs(t, r.run(r.NewRunner(), 20*time.Second), tickonce.ErrLeadershipLost)
+	r.ms.Store(start.Add(70 * time.Second).UnixMilli())
+	require.NoError(t, r.run(r.NewRunner(), 75*time.Second))
+	require.Len(t, r.fires(), 14)
+}
