@@ -21,7 +21,22 @@ func check(ctx context.Context, db Database, schema string, wanted int) error {
 		return explain(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	return errors.Join(checkServer(ctx, tx), checkSchema(ctx, tx, schema, wanted))
+	return errors.Join(checkServer(ctx, tx), checkIsolation(ctx, tx), checkSchema(ctx, tx, schema, wanted))
+}
+
+// checkIsolation reports sessions whose statements do not see what was committed
+// before them: a row that somebody else has written would be an error there, and
+// not one to judge anew.
+func checkIsolation(ctx context.Context, tx pgx.Tx) error {
+	var role, isolation string
+	err := tx.QueryRow(ctx, "select current_user, current_setting('default_transaction_isolation')").Scan(&role, &isolation)
+	if err != nil {
+		return explain(err)
+	}
+	if isolation != "read committed" {
+		return fmt.Errorf("the transactions of the role %q are %s by default, want read committed: take default_transaction_isolation from it, or from its database", role, isolation)
+	}
+	return nil
 }
 
 // checkServer reports a server that is too old, does not keep UTF-8, or takes no

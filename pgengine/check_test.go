@@ -74,6 +74,14 @@ func TestCheckOfAReadOnlyRole(t *testing.T) {
 	require.EqualError(t, err, "pgengine: migrate: "+readOnly)
 }
 
+func TestCheckOfTheIsolation(t *testing.T) {
+	_, schema := migrated(t)
+	config := pgtest.Shared(t).Config(t, pgtest.Superuser)
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "repeatable read"
+	require.EqualError(t, check(ctx, pgtest.Open(t, config), schema, 1),
+		`the transactions of the role "postgres" are repeatable read by default, want read committed: take default_transaction_isolation from it, or from its database`)
+}
+
 func TestCheckOfAReplica(t *testing.T) {
 	server := pgtest.Start(t)
 	_, err := migrate(ctx, server.Pool(t), "jobs", oneStep)
