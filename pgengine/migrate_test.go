@@ -143,6 +143,23 @@ func TestMigrateThatFails(t *testing.T) {
 		require.Equal(t, []string{"0001_one"}, applied)
 		require.Equal(t, []string{"migration", "one"}, tables(t, pool, schema))
 	})
+	t.Run("by a commit of which nobody is told", func(t *testing.T) {
+		proxy, schema := pgtest.Shared(t).Proxy(t), pgtest.Schema(t)
+		pool := pgtest.Open(t, proxy.Config(t, pgtest.Superuser))
+		proxy.Decide(func(sql string) pgtest.Verdict {
+			if sql == "commit" {
+				return pgtest.LoseReply
+			}
+			return pgtest.Pass
+		})
+		applied, err := migrate(ctx, pool, schema, twoSteps)
+		require.ErrorContains(t, err, lost)
+		require.Empty(t, applied)
+		proxy.Decide(nil)
+		applied, err = migrate(ctx, pool, schema, twoSteps)
+		require.NoError(t, err)
+		require.Equal(t, []string{"0002_two"}, applied)
+	})
 	t.Run("by the end of the context", func(t *testing.T) {
 		pool, schema := pgtest.Pool(t), pgtest.Schema(t)
 		ended, cancel := context.WithCancel(ctx)
