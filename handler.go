@@ -47,14 +47,14 @@ func Transient(err error) error {
 }
 
 // RetryAfter marks an error after which the job is ready again d later, rounded
-// up to a millisecond and at once where d is negative; at the last attempt it
-// is dead (QU6). It returns nil for a nil error.
+// up to a millisecond as far as a [time.Duration] goes, and at once where d is
+// negative; at the last attempt it is dead (QU6). It returns nil for a nil error.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
 	ms := max(d.Milliseconds(), 0)
-	if d > 0 && d%time.Millisecond != 0 {
+	if d > 0 && d%time.Millisecond != 0 && ms < time.Duration(1<<63-1).Milliseconds() {
 		ms++
 	}
 	return &mark{err: err, delayMS: ms}

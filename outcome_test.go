@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -250,6 +251,9 @@ func TestMarkOf(t *testing.T) {
 		"transient":        {tickonce.Transient(failure), tickonce.Mark{After: -1}, true},
 		"at once":          {tickonce.RetryAfter(0, failure), tickonce.Mark{}, true},
 		"later":            {tickonce.RetryAfter(1500*time.Microsecond, failure), tickonce.Mark{After: 2 * time.Millisecond}, true},
+		"as late as can be": {
+			tickonce.RetryAfter(math.MaxInt64, failure), tickonce.Mark{After: math.MaxInt64 / time.Millisecond * time.Millisecond}, true,
+		},
 		"the first counts": {fmt.Errorf("send: %w", tickonce.Permanent(tickonce.Transient(failure))), tickonce.Mark{Permanent: true, After: -1}, true},
 	} {
 		mark, marked := tickonce.MarkOf(c.err)

@@ -321,6 +321,25 @@ func TestO7Transactions(t *testing.T) {
 	})
 }
 
+func TestQU2ATransactionHasThePayloadsAsTheyWereStaged(t *testing.T) {
+	ctx := t.Context()
+	e := open(t, Config{})
+	payload := []byte("as staged")
+	require.NoError(t, e.Tx(ctx, func(tx *Tx) error {
+		_, err := tx.Enqueue("mail", payload, tickonce.EnqueueOptions{})
+		require.NoError(t, err)
+		_, err = tx.Schedule("report", "@every 1m", "mail", payload, tickonce.ScheduleOptions{})
+		copy(payload, "too late!")
+		return err
+	}))
+	job, err := e.Claim(ctx, "mail", "w")
+	require.NoError(t, err)
+	require.Equal(t, "as staged", string(job.Payload))
+	row, _, err := e.Lookup(ctx, "report")
+	require.NoError(t, err)
+	require.Equal(t, "as staged", string(row.Payload))
+}
+
 func TestX2Details(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		e := open(t, Config{})

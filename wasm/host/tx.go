@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
@@ -73,6 +74,7 @@ func (tx *Tx) stage(op wire.Op, r wire.Request, of subject) (*wire.Reply, error)
 	if err := sendable(&r); err != nil {
 		return nil, err
 	}
+	r.Payload = bytes.Clone(r.Payload) // the caller's may be another by the commit
 	var before []wire.TxOp
 	for i := range tx.ops {
 		if of != (subject{}) && tx.of[i] == of {

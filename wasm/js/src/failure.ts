@@ -24,10 +24,13 @@ export function permanent(error: unknown): Error {
   return new Marked({ permanent: true }, error);
 }
 
+/** The longest duration of the engine. */
+const mostMS = 9_223_372_036_854;
+
 /** For a handler to throw: the job is tried again, after so many milliseconds rather than by its retry curve. */
 export function retryAfter(ms: number, error: unknown): Error {
   isMS("ms", ms);
-  return new Marked({ retryAfter: { forMS: ms } }, error);
+  return new Marked({ retryAfter: { forMS: Math.min(ms, mostMS) } }, error);
 }
 
 /** For a delivery to throw: it failed for now, and is tried again. Without this a result that a run has staged is given up. */

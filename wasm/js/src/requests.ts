@@ -89,7 +89,7 @@ const isOutboxOptions = isOptions<OutboxOptions>({ maxAttempts: isWhole, key: is
 
 export function outboxRequest(outbox: string, payload: Payload | undefined, options: OutboxOptions): object {
   isOutboxOptions("options", options);
-  return { outbox, payload: encodePayload(payload), options };
+  return { outbox, payload: encodePayload(payload), options: { ...options } };
 }
 
 /** The token of a claim, from a job or what has its id and attempt. */

@@ -103,7 +103,8 @@ export class Session {
       // Once, and not by each call: one that follows may do so for days.
       const over = (why: unknown) => this.#asking.forEach(asking => asking.abort(why));
       opening.then(() => over(leads), error => {
-        if (this.#leading === opening) this.#leading = undefined;
+        if (this.#leading && this.#leading !== opening) return; // the lead was lost meanwhile, and is waited for anew
+        this.#leading = undefined;
         over(error);
       });
     }

@@ -251,7 +251,8 @@ export function webLocks(name: string): WebLocks {
   function watch(over: AbortSignal, silent: () => void): void {
     inVain = 0;
     const timer = setInterval(() => {
-      if (globalThis.document?.visibilityState === "hidden") inVain = 0; // it may be frozen itself before long
+      // Who is hidden may be frozen itself before long; who leads, for another engine of this tab, does not hear itself.
+      if (mine || globalThis.document?.visibilityState === "hidden") inVain = 0;
       else if (inVain++ < patience) post({ kind: "who" });
       else silent();
     }, askEveryMS);

@@ -8,6 +8,7 @@ import type { Host } from "../src/host.js";
 import { start } from "../src/start.js";
 import { memoryStore } from "../src/stores/memory.js";
 import type { Call } from "../src/leadership.js";
+import type { Store } from "../src/store.js";
 import { module } from "./guest.js";
 import { Chair, Faulty, Gate, open, trapNext } from "./rig.js";
 
@@ -118,6 +119,20 @@ test("a transaction is done whole or not at all", async () => {
   assert.equal(scheduled!.schedule!.name, "s");
   assert.equal((await eng.outbox("out").info()).pending, 1);
   await assert.rejects(eng.tx().ack(job!).commit(), refused("claim_lost"));
+});
+
+test("a transaction has what was put into it, whatever becomes of the options", async () => {
+  await using eng = open();
+  const enqueue = { key: "once" }, deliver = { key: "once" }, hours = { activeHours: { from: "08:00", to: "09:00" } };
+  const tx = eng.tx().enqueue("q", 1, enqueue).enqueue("q", 2, enqueue).deliver("out", 1, deliver).deliver("out", 2, deliver)
+    .schedule("s", "@every 1h", "q", hours);
+  [enqueue.key, deliver.key, hours.activeHours.from] = ["", "", "00:00"];
+  const entry = eng.outbox("out").enqueue(3, Object.assign(deliver, { key: "other" }));
+  deliver.key = "once";
+  await tx.commit();
+  await entry;
+  assert.deepEqual([(await eng.queue("q")).pending, (await eng.outbox("out").info()).pending], [1, 2]);
+  assert.equal((await eng.lookup("s"))!.options.activeHours!.from, "08:00");
 });
 
 test("a transaction is committed once, and takes nothing behind that", async () => {
@@ -373,6 +388,26 @@ test("one that follows asks the one that leads, and works once it leads itself",
   assert.equal(eng.leading, true);
   await eng.enqueue("q");
   assert.deepEqual(calls.map(c => c.op), ["enqueue", "queue"]);
+});
+
+test("what one that follows has asked goes on when the lead is lost before its state is loaded", async () => {
+  const chair = new Chair(), gate = new Gate(), inner = memoryStore();
+  const store: Store = { ...inner, load: () => gate.promise.then(() => inner.load()) };
+  const leadership = {
+    acquire: (signal: AbortSignal) => chair.acquire(signal),
+    ask: (_: Call, signal?: AbortSignal) =>
+      new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason))),
+  };
+  await using eng = open({ store, leadership });
+  chair.give();
+  await new Promise(setImmediate);
+  const asked = eng.queue("q");
+  chair.take();
+  await new Promise(setImmediate);
+  gate.resolve();
+  await new Promise(setImmediate);
+  chair.give();
+  assert.equal((await asked).pending, 0);
 });
 
 test("one that follows keeps nothing of its calls that are answered", async () => {

@@ -170,6 +170,21 @@ scenario("what handlers throw says what becomes of the job", async (t, open) => 
   }
 });
 
+scenario("a wait beyond the longest that there is does not keep the worker", async (t, open) => {
+  const eng = open();
+  const got: string[] = [];
+  start(eng, { q: job => {
+    got.push(job.text());
+    if (got.length === 1) throw retryAfter(Number.MAX_SAFE_INTEGER, new Error("never"));
+  } });
+  await eng.enqueue("q", "later");
+  await eng.enqueue("q", "now");
+  await pass(t, eng, 2000);
+  assert.deepEqual(got, ["later", "now"]);
+  const { claimed, retried } = await eng.queue("q");
+  assert.deepEqual([claimed, retried], [0, 1]);
+});
+
 scenario("a result is delivered once its run is done, and a transient failure of that is tried again", async (t, open) => {
   const eng = open();
   const delivered: [string, number][] = [];

@@ -302,6 +302,19 @@ test("one that leads and answers nothing is overtaken, and one that answers neve
   channel.close();
 });
 
+test("one that shares the leadership of the one that leads, in the same tab, waits for its turn", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const shared = webLocks("shared");
+  const first = await lead(shared, "first");
+  const next = shared.acquire(forever);
+  const lost = first.lost.then(() => "lost");
+  await new Promise(setImmediate);
+  for (let i = 0; i < 30; i++) t.mock.timers.tick(4000);
+  assert.equal(await Promise.race([lost, new Promise(setImmediate).then(() => "leads")]), "leads");
+  first.release();
+  (await next).release();
+});
+
 test("an answer of one that was overtaken does not count", async () => {
   const [a, b, c] = [webLocks("stale"), webLocks("stale"), webLocks("stale")];
   const first = await a.acquire(forever);
