@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { has, instantOf, isBytes, isCount, isFlag, isFunction, isInstant, isListOf, isMS, isOneOf, isOptions, isSignal, isText, isWhole } from "./check.js";
+import { TickonceError } from "./errors.js";
 import { messageOf } from "./failure.js";
 import type { Host } from "./host.js";
 import { Job } from "./job.js";
@@ -192,6 +193,7 @@ export class Engine implements AsyncDisposable, Disposable {
   async claim(queue: string, options: { worker: string; max?: number | undefined }): Promise<Job[]> {
     isText("queue", queue);
     isOptions<{ worker: string; max?: number }>({ worker: isText, max: isWhole }, "worker")("options", options);
+    if (options.max === 0) throw new TickonceError("invalid_option", "invalid option: max is 0, want 1 to 10000"); // in the ABI it is left out
     const begun = await this.session.call("claim", { queue, worker: options.worker, max: options.max });
     return begun.map((b: Begun) => new Job(b));
   }
@@ -357,7 +359,7 @@ export class Engine implements AsyncDisposable, Disposable {
   /** Summaries of runs and tries to deliver, from a number on, at most 1,000; and how many are not kept any more. */
   async details(options: { from?: number | undefined; max?: number | undefined } = {}): Promise<{ details: Detail[]; dropped: number }> {
     isOptions<{ from?: number; max?: number }>({ from: isWhole, max: isWhole })("options", options);
-    const { details = [], count = 0 } = await this.session.call("details", options);
+    const { details = [], count = 0 } = await this.session.call("details", { ...options });
     return { details: details.map(detailOf), dropped: count };
   }
 

@@ -138,6 +138,11 @@ export class Guest {
   }
 }
 
+/** A request as a call takes it. Throws what JSON.stringify does. */
+export function encodeRequest(request: object): Uint8Array {
+  return encoder.encode(JSON.stringify(request));
+}
+
 /** A handle that is open in a guest. */
 export class Handle {
   readonly #guest: Guest;
@@ -150,7 +155,7 @@ export class Handle {
 
   /** Makes a call. */
   call(now: number, op: Op, request: object): unknown {
-    return JSON.parse(this.callRaw(now, ops[op], encoder.encode(JSON.stringify(request))));
+    return JSON.parse(this.callRaw(now, ops[op], encodeRequest(request)));
   }
 
   callRaw(now: number, op: number, request: Uint8Array): string {

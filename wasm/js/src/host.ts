@@ -2,9 +2,11 @@
 
 import { TickonceError } from "./errors.js";
 import type { ErrorCode } from "./errors.js";
-import { Guest } from "./guest.js";
+import { messageOf } from "./failure.js";
+import { encodeRequest, Guest } from "./guest.js";
 import type { Handle } from "./guest.js";
 import { inOwnNames } from "./naming.js";
+import { ops } from "./ops.js";
 import type { Op } from "./ops.js";
 
 /** One thing that an instance is asked to do, at an instant. */
@@ -86,6 +88,12 @@ class LocalInstance implements Instance {
   }
 
   #answer(ask: Ask): Answer {
+    let request: Uint8Array = nothing;
+    try {
+      if ("request" in ask) request = encodeRequest(ask.request);
+    } catch (e) { // before the guest is entered: it is as it was
+      return { error: { code: "invalid_request", message: `the request is no text that JSON has: ${messageOf(e)}` }, out: nothing };
+    }
     try {
       switch (ask.op) {
         case "snapshot":
@@ -93,7 +101,7 @@ class LocalInstance implements Instance {
         case "step":
           return { reply: this.#handle.step(ask.now, ask.most), out: this.#handle.out() };
         default:
-          return { reply: this.#handle.call(ask.now, ask.op, ask.request), out: this.#handle.out() };
+          return { reply: JSON.parse(this.#handle.callRaw(ask.now, ops[ask.op], request)), out: this.#handle.out() };
       }
     } catch (e) {
       if (!(e instanceof TickonceError)) throw e;

@@ -3,6 +3,7 @@
 
 import { instantOf, isAny, isFlag, isInstant, isMS, isOneOf, isOptions, isText, isWhole, refuse } from "./check.js";
 import type { ActiveHours, CatchUp, Claim, EnqueueOptions, OutboxOptions, Payload, Schedule, ScheduleOptions } from "./types.js";
+import { messageOf } from "./failure.js";
 import { encodePayload } from "./values.js";
 
 /** The policies of catching up that have a name. */
@@ -65,7 +66,11 @@ export function scheduleRequest(name: string, spec: string, queue: string, optio
 export function seenRequest(seen: Schedule | undefined): object {
   if (seen === undefined) return {};
   if (!(seen?.payload instanceof Uint8Array)) refuse("seen", seen, "a schedule as lookup answers it, or undefined");
-  return { schedule: { ...seen, payload: encodePayload(seen.payload) } };
+  try {
+    return JSON.parse(JSON.stringify({ schedule: { ...seen, payload: encodePayload(seen.payload) } }));
+  } catch (cause) {
+    throw new TypeError(`seen is no schedule as lookup answers it: ${messageOf(cause)}`, { cause });
+  }
 }
 
 const isEnqueueOptions = isOptions<EnqueueOptions>({

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import type { Engine } from "../src/engine.js";
 import { TickonceError } from "../src/errors.js";
 import { start } from "../src/start.js";
+import { memoryStore } from "../src/stores/memory.js";
 import { open } from "./rig.js";
 
 // The calls as JavaScript has them, without their types.
@@ -94,6 +95,7 @@ const named: [(eng: Engine) => Promise<unknown>, string][] = [
   [e => e.schedule("s", "@every 1h", "q", { activeHours: { from: "09:00", to: "10:00", zone: "Delay 5m" } }), 'activeHours.zone is "Delay 5m": it is none of the zones in the configuration'],
   [e => e.schedule("s", "@every 1h", "q", { anchor: -9e15 }), "anchor is in the year -283229, want -280000 to 280000"],
   [e => e.schedule("s", "@every 1h", "q", { runOnce: true, maxAttempts: 3 }), "maxAttempts is 3, want 1 or 0 with runOnce"],
+  [e => e.claim("q", { worker: "w", max: 0 }), "max is 0, want 1 to 10000"],
   [e => e.claim("q", { worker: "w", max: 10_001 }), "max is 10001, want 1 to 10000"],
   [e => e.lock("l", { owner: "o", forMS: 86_400_001 }), "forMS is 86400001 ms, want whole milliseconds from 1 ms to 86400000 ms"],
   [async e => (await e.lock("l", { owner: "o", forMS: 1000 }))!.renew(0), "forMS is 0 ms, want whole milliseconds from 1 ms to 86400000 ms"],
@@ -121,6 +123,25 @@ test("an option is named as it was given in a transaction, and so is a limit", a
   await assert.rejects(eng.enqueue("q", "long"), { message: "limit exceeded: limits.payload is 3, this would make 4" });
   await eng.enqueue("q");
   await assert.rejects(eng.enqueue("q"), { message: /limit exceeded: limits.queueLength is 1, this would make 2 in "q"$/ });
+});
+
+test("what is no JSON is refused, and the engine is as it was", async () => {
+  const records: number[] = [];
+  const inner = memoryStore();
+  for (const store of [undefined, { ...inner, append: async (b: Uint8Array) => (records.push(b.length), inner.append(b)) }]) {
+    await using eng = open({ store });
+    const seen = await eng.schedule("s", "@every 1h", "q");
+    const cyclic: Record<string, unknown> = { ...seen };
+    cyclic["self"] = cyclic;
+    for (const bad of [cyclic, { ...seen, big: 1n }]) {
+      assert.throws(() => eng.tx().unchanged("s", bad as never), /^TypeError: seen is no schedule as lookup answers it: /);
+    }
+    await eng.tx().unchanged("s", new Proxy(seen, {})).commit();
+    const nothing = { toJSON() { throw new Error("too long"); } };
+    await assert.rejects(eng.session.call("lookup", nothing), { code: "invalid_request", message: "the request is no text that JSON has: too long" });
+    assert.equal((await eng.lookup("s"))!.name, "s");
+  }
+  assert.equal(records.length, 1, "no record is stored twice");
 });
 
 const opened: [object, RegExp][] = [
