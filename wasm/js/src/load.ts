@@ -48,7 +48,7 @@ export async function moduleOf(options: LoadOptions, own?: () => Promise<WebAsse
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   if (given.length > 1) throw new TypeError(`options have ${given.map(([key]) => key).join(" and ")}, want one of them`);
   if (options.module) return options.module;
-  if (options.bytes) return compile(options.bytes, "the bytes");
+  if (options.bytes) return compile(options.bytes, "options.bytes");
   if (options.wasmURL !== undefined) return fetchOnce(String(options.wasmURL));
   if (own) return own();
   throw new TypeError("options have none of wasmURL, module, bytes, want one of them");

@@ -63,7 +63,7 @@ export function webLocks(name: string): WebLocks {
   }
   const { locks } = globalThis.navigator ?? {};
   if (!locks) {
-    throw new TickonceError("unavailable", "there are no Web Locks here: a page has them if it comes by https or from localhost");
+    throw new TickonceError("unavailable", "there are no Web Locks here: a page has them if it comes by https or from localhost, and Node from 24 on");
   }
   const shared = `tickonce:${name}`;
   const pending = new Map<string, Pending>();

@@ -74,7 +74,7 @@ test("a server that is not there is told", () =>
   assert.rejects(moduleOf({ wasmURL: "http://127.0.0.1:1/tickonce.wasm" }), says(/cannot be fetched/)));
 
 test("bytes that are none of a module are told", () =>
-  assert.rejects(moduleOf({ bytes: new Uint8Array(8) }), says(/^there is no WebAssembly module in the bytes/)));
+  assert.rejects(moduleOf({ bytes: new Uint8Array(8) }), says(/^there is no WebAssembly module in options\.bytes/)));
 
 test("another module does not start", async () => {
   await assert.rejects(Guest.of(await WebAssembly.compile(empty)), says(/does not start, want the tickonce.wasm of this package/));
