@@ -13,10 +13,19 @@ import (
 // errRefused undoes a batch.
 var errRefused = errors.New("refused")
 
-// Commit implements [store.Store]. It locks and reads all that the batch is
-// about, judges it element by element, and writes what is left to write.
+// Commit implements [store.Store]. A batch of more than inserts is a step: it
+// locks and reads all that the batch is about, judges it element by element, and
+// writes what is left to write.
 func (s *Store) Commit(ctx context.Context, b *store.Batch) (c store.Committed, err error) {
-	err = s.step(ctx, func(t *step) error {
+	given, err := s.reading(ctx)
+	if err != nil {
+		return c, err
+	}
+	c, hard, err := s.insert(ctx, given, b)
+	if err != nil || !hard {
+		return c, err
+	}
+	err = s.step(ctx, given, func(t *step) error {
 		c = store.Committed{Now: t.now}
 		w := batch{ends: t.ends(), b: b, c: &c}
 		if err := w.read(); err != nil {

@@ -125,7 +125,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		}
 		return c, nil
 	}
-	err = s.stepAt(ctx, given, func(t *step) error {
+	err = s.step(ctx, given, func(t *step) error {
 		c = store.Claim{Now: t.now}
 		return t.ends().claim(queue, worker, dst, &c)
 	})

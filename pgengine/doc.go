@@ -7,13 +7,15 @@
 // # How a call is made
 //
 // Most calls are one statement, in one round trip: reads, locks, heartbeats and,
-// as long as the order of its elements makes no difference, a tick, a claim and a
-// settle. So a process that freezes in the middle of one holds nothing.
+// as long as the order of its elements makes no difference, a tick, a claim, a
+// settle and an insert. So a process that freezes in the middle of one holds
+// nothing.
 //
 // Where the order matters, the call is made as a step instead: a short
 // transaction that locks what the call is about, judges it element by element
 // by the rules of package store, and writes by arrays, in three to five round
-// trips. Steps are every Commit; a tick with a queue that may be too short for
+// trips. Steps are every Commit of more than inserts, or with inserts that find
+// their key or may find no room; a tick with a queue that may be too short for
 // it, or once the history is full; a claim that finds jobs to bury, lapsed
 // claims, or several jobs of one schedule of which one has to be alone; a settle
 // that may change a breaker, or once the history is full. Who freezes in the

@@ -111,7 +111,7 @@ func (s *Store) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 		s.fold(ctx, queues)
 		return now, err
 	}
-	err = s.stepAt(ctx, given, func(t *step) error {
+	err = s.step(ctx, given, func(t *step) error {
 		now = t.now
 		return t.ends().settleEach(id, settles, out)
 	})

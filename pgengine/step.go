@@ -26,18 +26,9 @@ type step struct {
 // attempts is how often a step is made that others kept from being written.
 const attempts = 10
 
-// step makes a step: f in a transaction which is committed unless f, or the
-// commit, returns an error.
-func (s *Store) step(ctx context.Context, f func(*step) error) error {
-	given, err := s.reading(ctx)
-	if err != nil {
-		return err
-	}
-	return s.stepAt(ctx, given, f)
-}
-
-// stepAt is step for a call that has read the clock.
-func (s *Store) stepAt(ctx context.Context, given *int64, f func(*step) error) error {
+// step makes a step, for a call that has read the clock: f in a transaction which
+// is committed unless f, or the commit, returns an error.
+func (s *Store) step(ctx context.Context, given *int64, f func(*step) error) error {
 	return s.call(ctx, func(ctx context.Context) error {
 		return again(func() error { return s.try(ctx, given, f) })
 	})

@@ -163,7 +163,7 @@ func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, err error) 
 		return false, err
 	}
 	if hard {
-		err = s.stepAt(ctx, given, func(step *step) error {
+		err = s.step(ctx, given, func(step *step) error {
 			a := advance{step: step, tick: t}
 			held, err = a.judge()
 			if err != nil || !held {
