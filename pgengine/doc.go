@@ -4,6 +4,9 @@
 // [tickonce.Engine] as in memory. Any number of processes may have one.
 // [Engine.In] is one whose calls are part of a transaction of the caller's.
 //
+// It is begun: no release of it is promised to go on with the tables of the one
+// before. docs/POSTGRES.md has what is there.
+//
 // # How a call is made
 //
 // Most calls are one statement, in one round trip: reads, locks, heartbeats and,
