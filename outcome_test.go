@@ -245,12 +245,12 @@ func TestMarkOf(t *testing.T) {
 		mark   tickonce.Mark
 		marked bool
 	}{
-		"none":             {failure, tickonce.Mark{}, false},
-		"no error":         {nil, tickonce.Mark{}, false},
-		"permanent":        {tickonce.Permanent(failure), tickonce.Mark{Permanent: true, After: -1}, true},
-		"transient":        {tickonce.Transient(failure), tickonce.Mark{After: -1}, true},
-		"at once":          {tickonce.RetryAfter(0, failure), tickonce.Mark{}, true},
-		"later":            {tickonce.RetryAfter(1500*time.Microsecond, failure), tickonce.Mark{After: 2 * time.Millisecond}, true},
+		"none":      {failure, tickonce.Mark{}, false},
+		"no error":  {nil, tickonce.Mark{}, false},
+		"permanent": {tickonce.Permanent(failure), tickonce.Mark{Permanent: true, After: -1}, true},
+		"transient": {tickonce.Transient(failure), tickonce.Mark{After: -1}, true},
+		"at once":   {tickonce.RetryAfter(0, failure), tickonce.Mark{}, true},
+		"later":     {tickonce.RetryAfter(1500*time.Microsecond, failure), tickonce.Mark{After: 2 * time.Millisecond}, true},
 		"as late as can be": {
 			tickonce.RetryAfter(math.MaxInt64, failure), tickonce.Mark{After: math.MaxInt64 / time.Millisecond * time.Millisecond}, true,
 		},
