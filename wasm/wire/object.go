@@ -346,11 +346,24 @@ func (o *object) at(name string, v *time.Time) {
 	if o.writing {
 		if !v.IsZero() {
 			o.put(name)
-			o.out = strconv.AppendInt(o.out, v.Add(time.Millisecond-1).UnixMilli(), 10)
+			o.out = strconv.AppendInt(o.out, millis(*v), 10)
 		}
 	} else if ms, ok := o.number(name, "milliseconds since the epoch"); ok {
 		*v = time.UnixMilli(ms).UTC()
 	}
+}
+
+// millis is the instant in milliseconds. One that is so far away that they would
+// wrap becomes one that is refused where it is read.
+func millis(t time.Time) int64 {
+	const beyond = 1 << 53
+	switch s := t.Unix(); {
+	case s > beyond/1000:
+		return beyond
+	case s < -beyond/1000-1:
+		return -beyond
+	}
+	return t.Add(time.Millisecond - 1).UnixMilli()
 }
 
 // word is a kind whose words are those of its String, from 0 to last.

@@ -143,4 +143,15 @@ func TestDurationsAndInstantsOnTheWire(t *testing.T) {
 	require.Equal(t, `{"boundary":0}`, boundary(time.UnixMilli(0)))
 	require.Equal(t, `{"boundary":1}`, boundary(time.Unix(0, 1)), "a fraction is rounded up")
 	require.Equal(t, `{"boundary":0}`, boundary(time.Unix(0, -1)))
+	for _, at := range []time.Time{
+		time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.UnixMilli(1 << 53), time.UnixMilli(-1 << 53),
+	} { // whose milliseconds wrap to 0, and the least that are refused
+		_, err := wire.ParseRequest(wire.OpWhy, []byte(boundary(at)))
+		require.ErrorContains(t, err, "want milliseconds since the epoch within", at.Unix())
+	}
+	for _, at := range []time.Time{time.UnixMilli(1<<53 - 1), time.UnixMilli(1 - 1<<53)} {
+		read, err := wire.ParseRequest(wire.OpWhy, []byte(boundary(at)))
+		require.NoError(t, err)
+		require.True(t, at.Equal(read.Boundary))
+	}
 }
