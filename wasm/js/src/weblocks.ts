@@ -237,7 +237,11 @@ export function webLocks(name: string): WebLocks {
           lose = begun.lose;
           resolve(begun.term);
         });
-      locks.request(shared, options, held).catch((err) => (lose ? lose() : reject(err)));
+      locks.request(shared, options, held).catch((err) => {
+        if (!lose) return reject(err);
+        post({ kind: "who" }); // some may have heard from this one that it leads when another did
+        lose();
+      });
     });
   }
 

@@ -347,6 +347,28 @@ test("an answer of one that was overtaken does not count", async () => {
   channel.close();
 });
 
+test("who took one that was overtaken for the one that leads hears of the other once that one knows it", async () => {
+  const [a, c] = [webLocks("thawed"), webLocks("thawed")];
+  const first = await a.acquire(forever);
+  let seen!: () => void;
+  const asked = new Promise<void>((resolve) => (seen = resolve));
+  first.serve!(() => {
+    seen();
+    return new Promise(() => {});
+  });
+  const reading = c.ask!(read);
+  await asked;
+  const channel = new BroadcastChannel("tickonce:thawed");
+  channel.onmessage = ({ data }: MessageEvent) => {
+    if (data.kind === "who") channel.postMessage({ kind: "leads", term: "other" });
+    if (data.kind === "call" && data.term === "other") channel.postMessage({ kind: "answer", term: "other", id: data.id, value: "as it is" });
+  };
+  const release = steal("thawed");
+  assert.equal(await reading, "as it is");
+  release();
+  channel.close();
+});
+
 test("a name that is none, and a host without Web Locks, are refused", () => {
   assert.throws(() => webLocks(""), TypeError);
   assert.throws(() => webLocks(7 as never), TypeError);
