@@ -44,6 +44,9 @@ const leastLog = 1 << 20;
 /** How many calls are answered before their records are stored. */
 const mostCalls = 256;
 
+/** Who has loaded a store last. Each store tells others from itself, but not two sessions that share it. */
+const loadedBy = new WeakMap<Store, Session>();
+
 /** The calls of an engine that runs: they are none of one that follows. */
 const own: ReadonlySet<string> = new Set(["start", "stop", "work", "stopWork", "end", "step"]);
 
@@ -148,7 +151,8 @@ export class Session {
     await this.#using; // by an opening
     this.#drop();
     this.#release();
-    await this.#o.store?.close?.();
+    const { store } = this.#o;
+    if (store && (loadedBy.get(store) ?? this) === this) await store.close?.(); // else it is another's now
   }
 
   #refuseIfClosed(): void {
@@ -247,13 +251,12 @@ export class Session {
 
   /** Stores what the journal of a turn says. Answers why that failed. */
   async #keep(instance: Instance, records: OutRecord[], whole: boolean): Promise<StoreError | undefined> {
-    const store = this.#o.store;
     const journal = records.flatMap(r => (r.kind === "journal" ? [r.data] : []));
-    if (!store || journal.length === 0) return undefined;
+    if (!this.#o.store || journal.length === 0) return undefined;
     if (this.#instance !== instance) return undefined; // it was given up meanwhile, and another may have the state
     const bytes = concat(journal);
     try {
-      await store.append(bytes);
+      await this.#loaded().append(bytes);
       this.#logSize += bytes.length;
     } catch (cause) {
       return storeError(cause, "cannot store what has changed");
@@ -289,12 +292,19 @@ export class Session {
     if (this.#term !== term) throw another();
     const snapshot = answer!.reply as Uint8Array;
     try {
-      await this.#o.store!.replace(snapshot);
+      await this.#loaded().replace(snapshot);
     } catch (cause) {
       throw storeError(cause, "cannot store the state");
     }
     this.#logSize = 0;
     this.#replaceAt = Math.max(leastLog, snapshot.length);
+  }
+
+  /** The store, unless another session has loaded it since. */
+  #loaded(): Store {
+    const store = this.#o.store!;
+    if (loadedBy.get(store) !== this) throw new StoreError("taken", "another engine has loaded the same store since");
+    return store;
   }
 
   #tell(records: OutRecord[]): void {
@@ -327,6 +337,7 @@ export class Session {
     let instance: Instance | undefined;
     try {
       refuseIfOver();
+      if (store) loadedBy.set(store, this);
       const stored: Stored = store ? await load(store) : {};
       const snapshot = stored.snapshot ?? (stored.log?.length ? undefined : this.#o.snapshot);
       instance = await host.open(Date.now(), config, snapshot, stored.log).catch(cause => {

@@ -283,12 +283,17 @@ export function webLocks(name: string): WebLocks {
           return await request({ signal: AbortSignal.any([signal, stands, silent.signal]) });
         } catch (err) {
           if (!signal.aborted && stands.aborted) continue;
+          let why = err;
           if (!signal.aborted && silent.signal.aborted) {
             patience *= 2;
-            return await request({ steal: true });
+            try {
+              return await request({ steal: true });
+            } catch (refused) {
+              why = refused;
+            }
           }
           leave();
-          throw err;
+          throw why;
         } finally {
           over.abort();
         }

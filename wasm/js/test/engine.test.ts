@@ -487,6 +487,25 @@ test("who finds the state taken over does not lead any more", async () => {
   assert.equal((await later).pending, 0);
 });
 
+test("of two engines that share a store only the one that loaded it last writes to it", async () => {
+  let closed = 0;
+  const store: Store = { ...memoryStore(), close: async () => void closed++ };
+  const first = open({ store });
+  await first.enqueue("q");
+  const second = open({ store });
+  assert.equal((await second.queue("q")).pending, 1, "it has loaded what the first had stored");
+  await assert.rejects(first.enqueue("q"), refused("taken", /another engine has loaded the same store since/));
+  assert.equal(first.leading, false);
+  await second.enqueue("q");
+  await first.close();
+  assert.equal(closed, 0, "the other has it");
+  await second.enqueue("q");
+  await second.close();
+  assert.equal(closed, 1);
+  await using third = open({ store });
+  assert.equal((await third.queue("q")).pending, 3);
+});
+
 test("what was asked by one that follows is not done later, either, when the state is taken over", async () => {
   const chair = new Chair(), store = new Faulty(), gate = new Gate(), served = new Gate<(call: Call) => Promise<unknown>>();
   await using eng = open({ store, leadership: {
