@@ -2,13 +2,17 @@ package browser
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -72,10 +76,22 @@ func openPage(t *testing.T, address string, before ...step) *tab {
 	return p
 }
 
-// until waits within the page for an expression to be true.
+// until waits within the page for an expression to be true. A page that is left
+// meanwhile takes its answer along, and the one that comes after it is asked.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	ask[any](p, `(async () => { while (!(`+expression+`)) await new Promise(resolve => setTimeout(resolve, 20)); })()`)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	wait := chromedp.Evaluate[any](`(async () => { while (!(`+expression+`)) await new Promise(resolve => setTimeout(resolve, 20)); })()`, chromedp.EvalAwaitPromise)
+	for {
+		_, err := chromedp.Run(ctx, wait)
+		if left := (*cdproto.Error)(nil); errors.As(err, &left) && ctx.Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		require.NoError(p.t, err)
+		return
+	}
 }
 
 const (
