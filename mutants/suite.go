@@ -30,7 +30,7 @@ const (
 	timedOut how = "timed out"
 )
 
-// suite runs tests of the module's packages under an overlay.
+// suite runs tests of packages, each in its module, under an overlay.
 type suite struct {
 	root    string
 	timeout time.Duration // of one package's tests
@@ -59,7 +59,7 @@ func (s *suite) run(ctx context.Context, overlay, folder string, packages []stri
 			continue
 		}
 		binary := filepath.Join(folder, "tests")
-		if err := build(ctx, s.root, "test", "-c", "-overlay", overlay, "-o", binary, "./"+pkg); err != nil {
+		if err := build(ctx, filepath.Join(s.root, pkg), "test", "-c", "-overlay", overlay, "-o", binary, "."); err != nil {
 			return nil, err
 		}
 		k, err := s.test(ctx, binary, pkg)
@@ -70,10 +70,10 @@ func (s *suite) run(ctx context.Context, overlay, folder string, packages []stri
 	return nil, nil
 }
 
-// build runs the go command, which compiles.
-func build(ctx context.Context, root string, args ...string) error {
+// build runs the go command in the folder, to compile.
+func build(ctx context.Context, folder string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
+	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("does not compile: %w\n%s", err, bytes.TrimSpace(out))
 	}

@@ -12,12 +12,11 @@ import (
 var lockLease = sql(`
 select l.owner, l.term, l.ttl_ms, l.expires_at from tickonce.lease l where l.lock = $1 for share`)
 
-// lockMoves locks the rows whose guard holds, and leaves those that somebody
-// else is writing: they are stale.
+// lockMoves locks the rows, but for those that somebody else is writing: they
+// are stale.
 var lockMoves, readLives = sql(`
 select s.id, s.rev, s.name, s.queue, s.overlap
-from tickonce.schedule s join unnest($1::bigint[], $2::bigint[]) v(id, rev) on s.id = v.id and s.rev = v.rev
-for no key update of s skip locked`), sql(`
+from tickonce.schedule s where s.id = any($1::bigint[]) for no key update skip locked`), sql(`
 select s.name, live.pending, live.claimed from tickonce.schedule s, ` + live + ` where s.name = any($1::text[])`)
 
 var writeMoves = sql(`
@@ -258,7 +257,7 @@ func joined(skips []store.Skip) (all []store.Skip) {
 type advance struct {
 	*step
 	tick   *store.Tick
-	rows   map[store.ScheduleID]*store.Schedule // those whose guard holds
+	rows   map[store.ScheduleID]*store.Schedule // locked
 	before *totals
 }
 
@@ -278,11 +277,11 @@ func (a *advance) judge() (held bool, err error) {
 
 	b = pgx.Batch{}
 	a.rows = make(map[store.ScheduleID]*store.Schedule, len(t.Moves))
-	ids, revs := make([]int64, len(t.Moves)), make([]int64, len(t.Moves))
+	ids := make([]int64, len(t.Moves))
 	for i := range t.Moves {
-		ids[i], revs[i] = int64(t.Moves[i].ID), int64(t.Moves[i].Rev)
+		ids[i] = int64(t.Moves[i].ID)
 	}
-	each(b.Queue(a.texts[lockMoves], ids, revs), func(row pgx.CollectableRow) error {
+	each(b.Queue(a.texts[lockMoves], ids), func(row pgx.CollectableRow) error {
 		s := new(store.Schedule)
 		err := row.Scan(&s.ID, &s.Rev, &s.Name, &s.Queue, &s.Overlap)
 		a.rows[s.ID] = s
