@@ -349,6 +349,7 @@ func TestReport(t *testing.T) {
 	}
 	require.Equal(t, summary{Mutants: 4, Killed: 2, Survived: 1, Untried: 1, Found: 1, Missed: 1, Unseen: 1}, sum(results))
 	require.Equal(t, "4 mutants: 2 killed, 1 survived, 1 could not be tried; the simulator found 1 of the 2 that it can see", sum(results).String())
+	require.Equal(t, "1 mutant: 1 killed, 0 survived", summary{Mutants: 1, Killed: 1}.String())
 	text := newTable(results).RenderMarkdown()
 	for _, row := range []string{
 		"| unchanged |  | survives |  | — not in 500 |",

@@ -96,7 +96,11 @@ func sum(results []result) (s summary) {
 func (r *result) canary() bool { return r.Mutant == unchangedName || r.Mutant == canaryName }
 
 func (s summary) String() string {
-	text := fmt.Sprintf("%d mutants: %d killed, %d survived", s.Mutants, s.Killed, s.Survived)
+	of := "mutants"
+	if s.Mutants == 1 {
+		of = "mutant"
+	}
+	text := fmt.Sprintf("%d %s: %d killed, %d survived", s.Mutants, of, s.Killed, s.Survived)
 	if s.Untried > 0 {
 		text += fmt.Sprintf(", %d could not be tried", s.Untried)
 	}

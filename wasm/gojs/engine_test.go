@@ -247,6 +247,19 @@ func TestListenersHearEventsUntilTheirSignal(t *testing.T) {
 	require.Equal(t, 3, before, "the program's own observer")
 }
 
+// Nothing listens whose signal could never end it.
+func TestListenerWithAMalformedSignalIsRefused(t *testing.T) {
+	p := open(t, tickonce.Config{})
+	require.JSONEq(t, `{"refused":["no AbortSignal","no AbortSignal","no AbortSignal"],"heard":0}`, p.run(`
+		let heard = 0;
+		const refused = [];
+		for (const signal of [5, { aborted: false }, { aborted: false, addEventListener() {} }]) {
+			await tickonce.listen(() => { heard++; }, signal).catch((error) => refused.push(error.message.match(/no AbortSignal$/)?.[0]));
+		}
+		await tickonce.call('schedule', { name: 'a', spec: '@every 5m', queue: 'q' });
+		return { refused, heard };`))
+}
+
 func TestReleasedObjectHasNoFunctions(t *testing.T) {
 	e, _, err := Open(tickonce.Config{}, memengine.Durable{})
 	require.NoError(t, err)

@@ -105,7 +105,8 @@ func signalOf(v js.Value) (signal, error) {
 	if v.IsUndefined() {
 		return signal{}, nil
 	}
-	if v.Type() != js.TypeObject || v.Get("aborted").Type() != js.TypeBoolean {
+	if v.Type() != js.TypeObject || v.Get("aborted").Type() != js.TypeBoolean ||
+		v.Get("addEventListener").Type() != js.TypeFunction || v.Get("removeEventListener").Type() != js.TypeFunction {
 		return signal{}, &wire.RequestError{Where: "the signal", Problem: "is no AbortSignal"}
 	}
 	return signal{v}, nil

@@ -77,7 +77,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 // ofItsValue are the problems that a value has though it is of the kind wanted.
-var ofItsValue = regexp.MustCompile(`out of range|within ±|want at most|base64|want one of|one at most|is none of|want one$|want milliseconds`)
+var ofItsValue = regexp.MustCompile(`out of range|want -?\d+ to \d+|within ±|want at most|base64|want one of|one at most|is none of|want one$|want milliseconds`)
 
 // plainJSON is the value of an object as encoding/json reads it, and false
 // for what is no JSON, no object, has a name twice, or bytes or escapes that

@@ -279,9 +279,20 @@ func whole[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8](o *object, name s
 	}
 	if n, ok := o.number(name, "a whole number"); ok {
 		if *v = T(n); int64(*v) != n {
-			o.fault(name, "is "+strconv.FormatInt(n, 10)+", which is out of range")
+			least, most := limits[T]()
+			o.fault(name, "is "+strconv.FormatInt(n, 10)+", want "+strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10))
 		}
 	}
+}
+
+// limits are the least and the largest value of a type.
+func limits[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8]() (least, most int64) {
+	for most = math.MaxInt64; int64(T(most)) != most; most >>= 1 {
+	}
+	if minusOne := int64(-1); int64(T(minusOne)) == minusOne {
+		least = -most - 1
+	}
+	return least, most
 }
 
 // number reads an integer within ±(2^53 - 1), which all hosts can hold.

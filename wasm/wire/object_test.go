@@ -105,6 +105,24 @@ func TestEverythingIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// A number that is too large for its field is refused with what the field takes.
+func TestNumbersOutOfRangeAreRefusedWithIt(t *testing.T) {
+	for n, problem := range map[string]string{
+		"2147483647": "", "-2147483648": "",
+		"2147483648":        "is 2147483648, want -2147483648 to 2147483647",
+		"-2147483649":       "is -2147483649, want -2147483648 to 2147483647",
+		"9007199254740992":  "is 9007199254740992, want a whole number within ±(2^53 - 1)",
+		"-9007199254740991": "is -9007199254740991, want -2147483648 to 2147483647",
+	} {
+		_, err := wire.ParseRequest(wire.OpStopWork, []byte(`{"worker":`+n+`}`))
+		if problem == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, "invalid request: worker "+problem)
+		}
+	}
+}
+
 // Fields of different sizes, at their edges.
 func TestDurationsAndInstantsOnTheWire(t *testing.T) {
 	span := func(d time.Duration) string {
