@@ -38,7 +38,7 @@ const priorities = `priorities as (
 // says.
 func pending(more string) string {
 	return `lateral (
-    select j.id from tickonce.job j
+    select j.id, j.schedule, j.alone, j.origin, j.priority, j.run_at from tickonce.job j
     where j.queue = $2 and j.state = 1 and j.priority = p.priority and ` + ready + more + `
     order by j.run_at, j.id limit $3 for update skip locked) x`
 }
@@ -53,10 +53,8 @@ hard as materialized (
     or exists (select from tickonce.job j where j.queue = $2 and j.state = 2 and j.ready_at <= now) as hard from clock
 ),
 ` + priorities + `,
-locked as materialized (select x.id from clock, hard, priorities p, ` + pending("") + ` where not hard),
-found as materialized (
-  select j.id, j.schedule, j.alone, j.origin from locked join tickonce.job j using (id) order by j.priority desc, j.run_at, j.id limit $3
-),
+locked as materialized (select x.* from clock, hard, priorities p, ` + pending("") + ` where not hard),
+found as materialized (select * from locked order by priority desc, run_at, id limit $3),
 clash as materialized (
   select exists (select from found a join found b using (schedule) where a.alone and a.schedule <> '' and b.origin = 0 and a.id <> b.id) as clash
 ),

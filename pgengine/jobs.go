@@ -31,11 +31,11 @@ func jobTargets(j *store.Job) []any {
 
 var readJobs = sql(`
 select ` + jobColumns + ` from (
-  (select id from tickonce.job where queue = $1 and state = 1 and $2 in (0, 1) and id >= $3 order by id limit $4)
+  (select id from tickonce.job where queue = $1 and -state = -1 and $2 in (0, 1) and id >= $3 order by id limit $4)
   union all
-  (select id from tickonce.job where queue = $1 and state = 2 and $2 in (0, 2) and id >= $3 order by id limit $4)
+  (select id from tickonce.job where queue = $1 and -state = -2 and $2 in (0, 2) and id >= $3 order by id limit $4)
   union all
-  (select id from tickonce.job where queue = $1 and state = 3 and $2 in (0, 3) and id >= $3 order by id limit $4)
+  (select id from tickonce.job where queue = $1 and -state = -3 and $2 in (0, 3) and id >= $3 order by id limit $4)
   order by id limit $4) found join tickonce.job j using (id)
 order by j.id`)
 
