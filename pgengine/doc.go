@@ -19,11 +19,14 @@
 // by the rules of package store, and writes by arrays, in three to five round
 // trips. Steps are every Commit of more than inserts, or with inserts that find
 // their key or may find no room; a tick with a queue that may be too short for
-// it, or once the history is full; a claim that finds jobs to bury, lapsed
-// claims, or several jobs of one schedule of which one has to be alone; a settle
-// that may change a breaker, or once the history is full. Who freezes in the
-// middle of a step holds what it has locked for ten seconds, which is when the
-// server ends it; ticks and claims pass over what somebody else has locked.
+// it; a claim that finds jobs to bury, lapsed claims, or several jobs of one
+// schedule of which one has to be alone; a settle that may change a breaker.
+// Where the history is full, a tick and a settle drop its oldest entries in the
+// same statement; a step is made there of several runs at once that push out
+// one with a long error, and of a tick that would drop a range that takes in
+// another. Who freezes in the middle of a step holds what it has locked for ten
+// seconds, which is when the server ends it; ticks and claims pass over what
+// somebody else has locked.
 //
 // Rows are locked in one order by all calls: the lease, schedules, jobs, totals
 // of the history. What everybody writes to, the counters of queues and what the

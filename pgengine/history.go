@@ -144,6 +144,37 @@ insert into tickonce.past_total (name, kind, what, n)
 select schedule, 2, reason, count from v order by schedule
 on conflict (name, kind, what) do update set n = past_total.n + excluded.n`)
 
+// keep chooses the entries that leave the history where others come, of which
+// added has the names, their number and weight: leaving are the oldest of these
+// names, and of all. That is what leaves if they come one by one, unless one of
+// several pushes out an older one of its name that weighs more than one.
+//
+// Who drops the same at once does not wait: it leaves that to the other, and
+// takes the next oldest. A limit that was lowered is reached bit by bit.
+func keep(of *strings.Replacer, most, all string) string {
+	return strings.NewReplacer("MOST", most, "ALL", all).Replace(of.Replace(`
+kept as materialized (select coalesce(sum(TOTAL), 0)::bigint as n from tickonce.total_tally),
+pushed as materialized (
+  select e.id, WEIGHT as weight from tickonce.ENTRY e where e.id = any(array(
+    select o.id from added a, lateral (
+      select id from tickonce.ENTRY where schedule = a.name order by id desc offset greatest(0, MOST - a.n)) o
+  )) order by e.id for update skip locked
+),
+excess as materialized (
+  select kept.n + (select sum(weight) from added) - coalesce((select sum(weight) from pushed), 0) - ALL as n
+  from kept where exists (select from added)
+),
+oldest as materialized (
+  select e.id, WEIGHT as weight from tickonce.ENTRY e where e.id not in (select id from pushed)
+  order by e.id limit (select least(10000, greatest(0, max(n))) from excess) for update skip locked
+),
+leaving as materialized (
+  select id from pushed
+  union all
+  select id from (select id, sum(weight) over (order by id) - weight as before from oldest) o, excess where before < n
+),`))
+}
+
 // What is dropped is noted: from when on the present incarnation is known
 // wholly, or up to when there were earlier ones.
 const (
@@ -155,7 +186,7 @@ with over as (
 	trimAll = `
 with excess as (select coalesce(sum(TOTAL), 0)::bigint - $1 as n from tickonce.total_tally),
 oldest as (
-  select id, WEIGHT as weight from tickonce.ENTRY e order by id limit (select greatest(n, 0) from excess) for update skip locked
+  select id, WEIGHT as weight from tickonce.ENTRY e order by id limit (select least(10000, greatest(n, 0)) from excess) for update skip locked
 ),
 over as (
   select id from (select id, sum(weight) over (order by id) - weight as before from oldest) o, excess where before < excess.n
@@ -174,7 +205,8 @@ noted as (
   group by g.schedule order by g.schedule
   on conflict (name, kind) do update
   set since = greatest(past.since, excluded.since), earlier = greatest(past.earlier, excluded.earlier)
-)
+)`
+	droppedTotal = `
 insert into tickonce.total_tally (TOTAL) select -sum(weight) from gone having count(*) > 0`
 )
 
@@ -182,8 +214,8 @@ var (
 	ofRuns  = strings.NewReplacer("ENTRY", "run", "TOTAL", "runs", "WEIGHT", "e.weight", "LAST", "fire_at", "KIND", "1")
 	ofSkips = strings.NewReplacer("ENTRY", "skip", "TOTAL", "skips", "WEIGHT", "1", "LAST", "last", "KIND", "2")
 
-	trimRunsOfName, trimSkipsOfName = sql(ofRuns.Replace(trimName + dropped)), sql(ofSkips.Replace(trimName + dropped))
-	trimRuns, trimSkips             = sql(ofRuns.Replace(trimAll + dropped)), sql(ofSkips.Replace(trimAll + dropped))
+	trimRunsOfName, trimSkipsOfName = sql(ofRuns.Replace(trimName + dropped + droppedTotal)), sql(ofSkips.Replace(trimName + dropped + droppedTotal))
+	trimRuns, trimSkips             = sql(ofRuns.Replace(trimAll + dropped + droppedTotal)), sql(ofSkips.Replace(trimAll + dropped + droppedTotal))
 )
 
 // record writes what happened to the history. While its bounds are far, all at

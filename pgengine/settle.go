@@ -9,37 +9,37 @@ import (
 )
 
 // settleAll settles in one statement. It does nothing, and says so, where an end
-// may change a breaker, or the history has no room for all runs: there it
-// matters in which order they come. Of several elements with one claim the first
-// ends it.
+// may change a breaker, or it matters for the history in which order the runs
+// come, see keep. Of several elements with one claim the first ends it.
 var settleAll = sql(`
 with clock as materialized (select tickonce.instant($1) as now),
 v as materialized (
   select * from unnest($2::bigint[], $3::integer[], $4::smallint[], $5::smallint[], $6::bigint[], $7::text[])
     with ordinality v(id, attempt, became, ended, delay_ms, error, ix)
 ),
-counting as materialized (
-  select v.*, j.schedule, s.breaker > 0 and (v.became = 3 or s.failures > 0) as told
-  from v join tickonce.job j using (id) join tickonce.schedule n on n.name = j.schedule
-  left join tickonce.schedule s on s.id = j.schedule_id
-  where j.schedule <> '' and j.origin = 0
-),
-hard as materialized (
-  select coalesce((select bool_or(told) from counting), false)
-    or exists (select from counting group by schedule having count(*) > $8)
-    or exists (select from counting) and (select coalesce(sum(runs), 0) from tickonce.total_tally)
-      + (select sum(1 + octet_length(error) / 256) from counting) > $9 as hard
-),
 locked as materialized (
   select j.id, j.queue, j.schedule, j.schedule_id, j.fire_at, j.origin, j.enqueued_at, j.attempts, j.since,
     v.became, v.ended, v.delay_ms, v.error, v.ix
   from clock, v join tickonce.job j on j.id = v.id and j.attempts = v.attempt
-  where j.state = 2 and j.deadline >= now and not (select hard from hard)
-  order by j.id for update of j
+  where j.state = 2 and j.deadline >= now order by j.id for update of j
 ),
-won as materialized (select distinct on (id) * from locked order by id, ix),
-gone as (delete from tickonce.job j using won where j.id = won.id and won.became = 4),
-kept as (
+first as materialized (select distinct on (id) * from locked order by id, ix),
+ran as materialized (
+  select f.*, 1 + octet_length(f.error) / 256 as weight, s.breaker > 0 and (f.became = 3 or s.failures > 0) as told
+  from first f join tickonce.schedule n on n.name = f.schedule left join tickonce.schedule s on s.id = f.schedule_id
+  where f.schedule <> '' and f.origin = 0
+),
+added as materialized (select schedule as name, count(*) as n, sum(weight) as weight from ran group by schedule),` +
+	keep(ofRuns, "$8", "$9") + `
+hard as materialized (
+  select coalesce((select bool_or(told) from ran), false)
+    or exists (select from added where n > $8)
+    or coalesce((select sum(weight) > $9 or sum(n) > 1 and (select n from kept) + sum(weight) > $9
+      and exists (select from pushed where weight > 1) from added), false) as hard
+),
+won as materialized (select * from first where not (select hard from hard)),
+settled as (delete from tickonce.job j using won where j.id = won.id and won.became = 4),
+stays as (
   update tickonce.job j set state = won.became, last_error = won.error,
     run_at = case when won.became = 1 then tickonce.later(now, won.delay_ms) else j.run_at end,
     since = case when won.became = 1 then 9223372036854775807 else now end
@@ -51,36 +51,20 @@ tally as (
     count(*) filter (where became = 3), count(*) filter (where became = 3), count(*) filter (where became = 4)
   from won group by queue
 ),
-ran as materialized (
-  select won.* from won join tickonce.schedule n on n.name = won.schedule where won.schedule <> '' and won.origin = 0
-),
 runs as (
   insert into tickonce.run (schedule, schedule_id, job, fire_at, fired_at, started_at, ended_at, attempt, ended, became, error)
-  select schedule, schedule_id, id, fire_at, enqueued_at, since, now, attempts, ended, became, error from ran, clock order by ix
-  returning schedule, weight
+  select schedule, schedule_id, id, fire_at, enqueued_at, since, now, attempts, ended, became, error from ran, clock
+  where not (select hard from hard) order by ix
+  returning weight
 ),
-added as materialized (select schedule as name, count(*) as n from runs group by schedule),
-over as (
-  select o.id from added, lateral (
-    select id from tickonce.run r where r.schedule = added.name order by id desc offset greatest(0, $8 - added.n)) o
-),
-dropped as (
-  delete from tickonce.run e using over where e.id = over.id returning e.schedule as name, e.schedule_id, e.fire_at, e.weight
-),
-noted as (
-  insert into tickonce.past (name, kind, since, earlier)
-  select name, 1, coalesce(max(tickonce.later(fire_at, 1)) filter (where schedule_id = s.id), -9007199254740991),
-    coalesce(max(tickonce.later(fire_at, 1)) filter (where schedule_id <> s.id), -9007199254740991)
-  from dropped join tickonce.schedule s using (name) where fire_at < 9223372036854775807 group by name order by name
-  on conflict (name, kind) do update set since = greatest(past.since, excluded.since), earlier = greatest(past.earlier, excluded.earlier)
-),
+over as materialized (select id from leaving where not (select hard from hard)),` + ofRuns.Replace(dropped) + `,
 total as (
   insert into tickonce.total_tally (runs)
-  select n from (select coalesce((select sum(weight) from runs), 0) - coalesce((select sum(weight) from dropped), 0) as n) t where n <> 0
+  select n from (select coalesce((select sum(weight) from runs), 0) - coalesce((select sum(weight) from gone), 0) as n) t where n <> 0
 ),
 totals as (
   insert into tickonce.past_total (name, kind, what, n)
-  select schedule, 1, ended, count(*) from ran group by schedule, ended order by schedule, ended
+  select schedule, 1, ended, count(*) from ran where not (select hard from hard) group by schedule, ended order by schedule, ended
   on conflict (name, kind, what) do update set n = past_total.n + excluded.n
 )
 select now, (select hard from hard), array(select ix from won), array(select distinct queue from won) from clock`)

@@ -41,8 +41,8 @@ returning id`)
 // advanceAll is a tick in one statement: the lease is judged and kept from being
 // taken, the rows whose guard holds are locked unless somebody else is writing
 // them, and these move, fire and skip. It does nothing, and says so, where a
-// queue may not have room for all, or the history for all that is skipped:
-// there it matters in which order they come.
+// queue may not have room for all, or what is dropped of the history is a range
+// that takes in another: there it matters in which order they come, see keep.
 //
 // Who triggers a schedule by hand counts its live jobs under its lock, and
 // raises counted; what the statement has counted is from before it got the lock,
@@ -75,12 +75,26 @@ held as materialized (
   where overlap = 0 or counted = counted_before and live_pending = pending and live_claimed = claimed
   order by id, ix
 ),
+skipped as materialized (
+  select h.name as schedule, h.id as schedule_id, k as ix, k > f.at as again, ($21::smallint[])[k] as reason, ($22::bigint[])[k] as every_ms,
+    ($23::bigint[])[k] as first, ($24::bigint[])[k] as last, ($25::bigint[])[k] as count
+  from held h, lateral (select ($20::integer[])[h.ix] as at, ($26::integer[])[h.ix] as n) f, generate_series(f.at, f.at + f.n - 1) k
+),
+taken as materialized (
+  select r.id, k.ix, k.last, k.count
+  from skipped k, lateral (select * from tickonce.skip n where n.schedule = k.schedule order by id desc limit 1) r
+  where not k.again and r.schedule_id = k.schedule_id and r.reason = k.reason and r.every_ms = k.every_ms and r.last + r.every_ms = k.first
+),
+added as materialized (
+  select schedule as name, count(*) as n, count(*) as weight from skipped where ix not in (select ix from taken) group by schedule
+),` + keep(ofSkips, "$27", "$28") + `
 hard as materialized (
   select exists (
     select from (select queue, sum(fires) as n from held group by queue) h
     where h.n > 0 and h.n + (
       select coalesce(sum(t.pending + t.claimed + t.dead), 0) from tickonce.queue_tally t where t.queue = h.queue) > $19
-  ) or cardinality($21::smallint[]) > 0 and cardinality($21) + (select coalesce(sum(skips), 0) from tickonce.total_tally) > $28 as hard
+  ) or exists (select from added where n > $27) or coalesce((select sum(n) from added), 0) > $28
+    or exists (select from taken join leaving using (id)) as hard
 ),
 moved as (
   update tickonce.schedule s set rev = s.rev + 1, cursor = v.cursor, due_at = v.due_at, set_at = v.set_at,
@@ -101,44 +115,24 @@ fired as (
   returning id, queue
 ),
 tally as (insert into tickonce.queue_tally (queue, pending) select queue, count(*) from fired group by queue),
-skipped as materialized (
-  select m.name as schedule, m.id as schedule_id, k as ix, now, k > f.at as again, ($21::smallint[])[k] as reason, ($22::bigint[])[k] as every_ms,
-    ($23::bigint[])[k] as first, ($24::bigint[])[k] as last, ($25::bigint[])[k] as count
-  from clock, moved m, lateral (select ($20::integer[])[m.ix] as at, ($26::integer[])[m.ix] as n) f, generate_series(f.at, f.at + f.n - 1) k
-),
-taken as (
-  update tickonce.skip r set last = k.last, count = r.count + k.count, until_at = now from skipped k
-  where r.id = (select id from tickonce.skip n where n.schedule = k.schedule order by id desc limit 1) and not k.again
-    and r.schedule_id = k.schedule_id and r.reason = k.reason and r.every_ms = k.every_ms and r.last + r.every_ms = k.first
-  returning k.ix
+grown as (
+  update tickonce.skip r set last = k.last, count = r.count + k.count, until_at = now
+  from taken k, clock where r.id = k.id and not (select hard from hard)
 ),
 ranges as (
   insert into tickonce.skip (schedule, schedule_id, reason, every_ms, first, last, count, from_at, until_at)
-  select schedule, schedule_id, reason, every_ms, first, last, count, now, now from skipped where ix not in (select ix from taken) order by ix
-  returning schedule
+  select schedule, schedule_id, reason, every_ms, first, last, count, now, now from skipped, clock
+  where ix not in (select ix from taken) and not (select hard from hard) order by ix
+  returning id
 ),
-added as materialized (select schedule as name, count(*) as n from ranges group by schedule),
-over as (
-  select o.id from added, lateral (
-    select id from tickonce.skip s where s.schedule = added.name order by id desc offset greatest(0, $27 - added.n)) o
-),
-gone as (
-  delete from tickonce.skip e using over where e.id = over.id returning e.schedule as name, e.schedule_id, tickonce.later(e.last, 1) as after
-),
-noted as (
-  insert into tickonce.past (name, kind, since, earlier)
-  select g.name, 2, coalesce(max(after) filter (where g.schedule_id = m.id), -9007199254740991),
-    coalesce(max(after) filter (where g.schedule_id <> m.id), -9007199254740991)
-  from gone g join moved m using (name) group by g.name order by g.name
-  on conflict (name, kind) do update set since = greatest(past.since, excluded.since), earlier = greatest(past.earlier, excluded.earlier)
-),
+over as materialized (select id from leaving where not (select hard from hard)),` + ofSkips.Replace(dropped) + `,
 total as (
   insert into tickonce.total_tally (skips)
   select n from (select (select count(*) from ranges) - (select count(*) from gone) as n) t where n <> 0
 ),
 totals as (
   insert into tickonce.past_total (name, kind, what, n)
-  select schedule, 2, reason, sum(count) from skipped group by schedule, reason order by schedule, reason
+  select schedule, 2, reason, sum(count) from skipped where not (select hard from hard) group by schedule, reason order by schedule, reason
   on conflict (name, kind, what) do update set n = past_total.n + excluded.n
 )
 select exists (select from lead), (select hard from hard), array(select ix from moved), array(select id from fired order by id),
@@ -153,11 +147,9 @@ func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, err error) 
 	var hard bool
 	var moved, jobs []int64
 	var queues []string
-	if hard = s.limits.Skips < 2; !hard {
-		err = s.one(ctx, advanceAll, s.tickArgs(given, t), func(row pgx.CollectableRow) error {
-			return row.Scan(&held, &hard, &moved, &jobs, &queues)
-		})
-	}
+	err = s.one(ctx, advanceAll, s.tickArgs(given, t), func(row pgx.CollectableRow) error {
+		return row.Scan(&held, &hard, &moved, &jobs, &queues)
+	})
 	if err != nil {
 		return false, err
 	}
