@@ -13,7 +13,7 @@ import (
 )
 
 // seeds is how many random sequences of calls are compared.
-var seeds = flag.Int("seeds", 20, "how many random sequences of calls TestConforms compares")
+var seeds = flag.Int("seeds", 20, "how many random sequences of calls TestConforms compares, and TestConformsByStep a sixth of")
 
 // The suite is run as the role that the manual describes, so that its privileges
 // are known to suffice.
@@ -41,7 +41,7 @@ func TestConformsByStep(t *testing.T) {
 	storetest.RunSeeds(t, func(t *testing.T, now func() store.Instant, limits store.Limits) store.Store {
 		empty(t, owner, schema)
 		return byStep(t, newStore(app, schema, limits, now))
-	}, min(*seeds, 3))
+	}, max(1, *seeds/6))
 }
 
 // byStep is the store with all its calls made as steps.

@@ -25,14 +25,15 @@ locked as materialized (
 ),
 first as materialized (select distinct on (id) * from locked order by id, ix),
 ran as materialized (
-  select f.*, 1 + octet_length(f.error) / 256 as weight, s.breaker > 0 and (f.became = 3 or s.failures > 0) as told
-  from first f join tickonce.schedule n on n.name = f.schedule left join tickonce.schedule s on s.id = f.schedule_id
+  select f.*, 1 + octet_length(f.error) / 256 as weight from first f join tickonce.schedule s on s.name = f.schedule
   where f.schedule <> '' and f.origin = 0
 ),
 added as materialized (select schedule as name, count(*) as n, sum(weight) as weight from ran group by schedule),` +
 	keep(ofRuns, "$8", "$9") + `
 hard as materialized (
-  select coalesce((select bool_or(told) from ran), false)
+  select exists (
+      select from first f join tickonce.schedule s on s.id = f.schedule_id
+      where f.schedule <> '' and f.origin = 0 and s.breaker > 0 and (f.became = 3 or s.failures > 0))
     or exists (select from added where n > $8)
     or coalesce((select sum(weight) > $9 or sum(n) > 1 and (select n from kept) + sum(weight) > $9
       and exists (select from pushed where weight > 1) from added), false) as hard

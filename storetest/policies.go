@@ -138,6 +138,19 @@ var policyScenarios = []scenario{
 		same(r, "tripped", r.trips(settleTo(store.Dead, j)), []uint8{1})
 		r.counts("by hand", "s", 1, store.PausedByBreaker, 2)
 	}},
+	{name: "X4 it is the schedule id of a job that says who is told, not its name", run: func(r *rig) {
+		row := breaking("s")
+		row.Breaker = 2
+		row = r.create(row, breaking("t"))[0]
+		for i, name := range []string{"t", "gone"} {
+			in := plain()
+			in.From = &store.Source{Schedule: name, ScheduleID: row.ID, FireAt: store.None}
+			r.insert(in)
+			same(r, "tripped", r.trips(settleTo(store.Dead, r.claimOne())), []uint8{uint8(2 * i)})
+		}
+		r.counts("both", "s", 2, store.PausedByBreaker, 3)
+		r.counts("none", "t", 0, store.Active, 1)
+	}},
 	{name: "X4 O7 in a batch the ends count after the puts, whose answers stand", run: func(r *rig) {
 		row, jobs := r.fire(r.lead(), r.create(breaking("s"))[0], 3)
 		changed := row
