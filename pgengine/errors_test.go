@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -236,4 +237,28 @@ func TestR1ABrokenPoolFailsOneCall(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, failures, 1)
+}
+
+// A call is made again where others kept it from being written, and only there.
+func TestR2WhatIsMadeAgain(t *testing.T) {
+	for _, c := range []struct {
+		err   pgconn.PgError
+		again bool
+	}{
+		{pgconn.PgError{Code: "40001"}, true},
+		{pgconn.PgError{Code: "40P01"}, true},
+		{pgconn.PgError{Code: "23505", ConstraintName: "schedule_name"}, true},
+		{pgconn.PgError{Code: "23505", ConstraintName: "job_key"}, true},
+		{pgconn.PgError{Code: "23505", ConstraintName: "job_alone"}, true},
+		{pgconn.PgError{Code: "23505", ConstraintName: "job_fire"}, false}, // a boundary that has fired
+		{pgconn.PgError{Code: "57014"}, false},
+	} {
+		made := 0
+		err := again(func() error { made++; return &c.err })
+		require.Equal(t, &c.err, err)
+		require.Equal(t, map[bool]int{false: 1, true: attempts}[c.again], made, "%v", c.err)
+	}
+	made := 0
+	require.NoError(t, again(func() error { made++; return nil }))
+	require.Equal(t, 1, made)
 }

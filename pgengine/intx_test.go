@@ -97,6 +97,28 @@ func TestO7ARefusedCallLeavesTheTransactionAsItWas(t *testing.T) {
 
 // A transaction that stays open, as one does whose client hangs, is in nobody's
 // way: others enqueue, claim and settle, and ticks go on.
+// What the engine sets for its own transactions it does not set for another's.
+func TestO7TheUsersTransactionKeepsItsSettings(t *testing.T) {
+	e, pool, _ := newEngine(t, tickonce.Config{})
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
+	settings := func() string {
+		var all string
+		require.NoError(t, tx.QueryRow(t.Context(), "select json_agg(name || ' = ' || setting order by name)::text from pg_settings").Scan(&all))
+		return all
+	}
+	before := settings()
+	in, err := e.In(tx)
+	require.NoError(t, err)
+	require.NoError(t, writeAll(t.Context(), in))
+	_, err = in.Enqueue(t.Context(), "q", nil, tickonce.EnqueueOptions{}) // in one statement
+	require.NoError(t, err)
+	_, _, err = in.Lookup(t.Context(), "s")
+	require.NoError(t, err)
+	require.JSONEq(t, before, settings())
+}
+
 func TestO7AnOpenTransactionKeepsNobodyWaiting(t *testing.T) {
 	e, pool, _ := newEngine(t, tickonce.Config{})
 	_, err := e.Schedule(t.Context(), "s", "@every 1s", "q", nil, tickonce.ScheduleOptions{Anchor: time.Unix(0, 0), Breaker: 3})

@@ -3,6 +3,7 @@ package pgengine
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -34,8 +35,23 @@ func waiting(t *testing.T, pool *pgxpool.Pool, done <-chan struct{}) {
 	}
 }
 
+// eachWay runs the test with calls that are statements, and with steps.
+func eachWay(t *testing.T, test func(t *testing.T, s *Store, pool *pgxpool.Pool)) {
+	t.Run("statement", func(t *testing.T) {
+		s, pool := newTestStore(t)
+		test(t, s, pool)
+	})
+	t.Run("step", func(t *testing.T) {
+		s, pool := newTestStore(t)
+		test(t, byStep(t, s), pool)
+	})
+}
+
 func TestX9ATickThatHasBegunSeesTheTriggerThatCameFirst(t *testing.T) {
-	s, pool := newTestStore(t)
+	eachWay(t, aTickAndATrigger)
+}
+
+func aTickAndATrigger(t *testing.T, s *Store, pool *pgxpool.Pool) {
 	row := store.Schedule{
 		Name: "s", Spec: "@every 1s", Queue: "q", Overlap: store.SkipLive, CatchUp: store.CatchUp{Max: 64},
 		Stamps: store.Stamps{VisibilityMS: 100, MaxAttempts: 3}, Cursor: 1_000_000, DueAt: 1_000_000,
@@ -79,6 +95,85 @@ func TestX9ATickThatHasBegunSeesTheTriggerThatCameFirst(t *testing.T) {
 	require.Equal(t, store.Stale, tick.Moves[0].Outcome)
 	require.Zero(t, tick.Fires[0].Job)
 }
+
+// passes makes a call that must not wait for a lock that tx holds.
+func passes(t *testing.T, pool *pgxpool.Pool, tx pgx.Tx, call func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		call()
+	}()
+	waiting(t, pool, done)
+	select {
+	case <-done:
+	default:
+		t.Error("it waits for a lock")
+		require.NoError(t, tx.Rollback(t.Context()))
+		<-done
+	}
+}
+
+// A tick and a claim pass over what somebody else has locked, and nobody waits
+// for them but who takes the lease: who freezes keeps nobody from the rest.
+func TestTicksAndClaimsPassOverLockedRows(t *testing.T) {
+	eachWay(t, func(t *testing.T, s *Store, pool *pgxpool.Pool) {
+		now := store.Instant(1_000_000)
+		s.now = func() store.Instant { return now }
+		stamps := store.Stamps{VisibilityMS: 100, MaxAttempts: 3}
+		var b store.Batch
+		for _, name := range []string{"a", "b"} {
+			b.Puts = append(b.Puts, store.Put{Guard: store.Guard{Name: name}, Row: store.Schedule{
+				Name: name, Spec: "@every 1s", Queue: "fired", CatchUp: store.CatchUp{Max: 64}, Stamps: stamps, Cursor: now, DueAt: now,
+			}})
+		}
+		in := store.Insert{Queue: "q", Stamps: stamps, RunAt: store.None}
+		expires, other := in, in
+		expires.ExpiresMS = 1
+		other.Queue = "r"
+		b.Inserts = []store.Insert{in, in, in, in, expires, expires, other, other}
+		b.Inserts[0].Priority, b.Inserts[1].Priority = 1, 1
+		c, err := s.Commit(t.Context(), &b)
+		require.NoError(t, err)
+		lease, err := s.Acquire(t.Context(), store.SchedulerLock, "o", 60_000)
+		require.NoError(t, err)
+		_, err = s.Claim(t.Context(), "q", "w", make([]store.Job, 2)) // lapses
+		require.NoError(t, err)
+
+		// Of each two one is locked: schedules, lapsed claims, what is pending, and what is to be buried.
+		tx, err := pool.Begin(t.Context())
+		require.NoError(t, err)
+		defer tx.Rollback(t.Context())
+		_, err = tx.Exec(t.Context(), s.texts[lockSome])
+		require.NoError(t, err)
+
+		tick := store.Tick{By: lease.Lease, Now: now, Moves: []store.Move{
+			{ID: c.Puts[0].ID, Rev: 1, Cursor: now + 1000, DueAt: now + 1000},
+			{ID: c.Puts[1].ID, Rev: 1, Cursor: now + 1000, DueAt: now + 1000},
+		}}
+		passes(t, pool, tx, func() { _, err = s.Advance(t.Context(), &tick) })
+		require.NoError(t, err)
+		require.Equal(t, []store.Outcome{store.Stale, store.Moved}, []store.Outcome{tick.Moves[0].Outcome, tick.Moves[1].Outcome})
+
+		now += 200
+		for queue, want := range map[string][]store.JobID{"q": {c.Inserts[1].Job, c.Inserts[3].Job}, "r": {c.Inserts[7].Job}} {
+			dst := make([]store.Job, 10)
+			var claim store.Claim
+			passes(t, pool, tx, func() { claim, err = s.Claim(t.Context(), queue, "w", dst) })
+			require.NoError(t, err)
+			var got []store.JobID
+			for _, j := range dst[:claim.N] {
+				got = append(got, j.ID)
+			}
+			require.Equal(t, want, got)
+			require.EqualValues(t, len(want)-1, claim.Buried)
+		}
+	})
+}
+
+var lockSome = sql(`
+with s as (select from tickonce.schedule where name = 'a' for update)
+select (select count(*) from s), id from tickonce.job where id % 2 = 1 for update`)
 
 var lockLeaseAlone = sql(`select from tickonce.lease for update`)
 

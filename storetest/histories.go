@@ -201,6 +201,49 @@ var historyScenarios = []scenario{
 		fail(0, full(3*store.WeighedText, ""))
 		same(r, "what weighs more than all", len(r.history("a").Runs)+len(r.history("b").Runs), 0)
 	}},
+	{name: "LIMIT X11 of several that come at once each drops what it alone drops", limits: store.Limits{Runs: 2, History: 10}, run: func(r *rig) {
+		lease := r.lead()
+		rows := r.create(every("a", start), every("b", start), every("c", start), every("d", start))
+		fail := func(weights ...[2]int) { // of a row
+			var settles []store.Settle
+			for _, w := range weights {
+				rows[w[0]], _ = r.fireOne(lease, rows[w[0]], rows[w[0]].Cursor)
+				s := settleTo(store.Dead, r.claimOne())
+				s.Error = full((w[1]-1)*store.WeighedText, "")
+				settles = append(settles, s)
+			}
+			r.settle(settles...)
+		}
+		for _, w := range [][2]int{{0, 1}, {1, 5}, {1, 1}, {2, 3}} {
+			fail(w)
+		}
+		fail([2]int{3, 1}, [2]int{1, 1}) // the second would make room for the first
+		for name, n := range map[string]int{"a": 0, "b": 2, "c": 1, "d": 1} {
+			same(r, "runs of "+name, len(r.history(name).Runs), n)
+		}
+	}},
+	{name: "LIMIT X12 a range that a move before has dropped takes in no other", limits: store.Limits{History: 2}, run: func(r *rig) {
+		lease := r.lead()
+		rows := r.create(every("a", start), every("b", start), every("c", start))
+		for i := range 2 {
+			rows[i] = r.skipOne(lease, rows[i], skip(store.SkipCap, start, 1))
+		}
+		goesOn := skip(store.SkipCap, start+1000, 1)
+		goesOn.Move = 1
+		t, held := r.advance(store.Tick{
+			By: lease, Now: r.now(), Moves: []store.Move{move(rows[2], 0), move(rows[0], 0)},
+			Skips: []store.Skip{skip(store.SkipCap, start, 1), goesOn},
+		})
+		must(r, "held", held, true)
+		must(r, "outcomes", outcomes(t), []store.Outcome{store.Moved, store.Moved})
+		for name, want := range map[string][]int64{"a": {1}, "b": nil, "c": {1}} {
+			var counts []int64
+			for _, k := range r.history(name).Skips {
+				counts = append(counts, k.Count)
+			}
+			same(r, "ranges of "+name, counts, want)
+		}
+	}},
 	{name: "X11 a removal drops the history, and a late settle records none", run: func(r *rig) {
 		lease := r.lead()
 		row := r.create(every("s", start))[0]
