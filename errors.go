@@ -103,7 +103,7 @@ func (e *LimitError) Error() string {
 // Is makes the error match [ErrLimit].
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }
 
-// Phase is a phase of the runner or of a worker, as errors, events and reports
+// Phase is a phase of the runner, a worker or a listener, as errors, events and reports
 // name it.
 type Phase string
 
@@ -123,6 +123,10 @@ const (
 	PhaseClaim  Phase = "claim"
 	PhaseAsk    Phase = "ask"
 )
+
+// PhaseListen is that of pgengine's Listen, which wakes the loops of an engine by
+// what others write.
+const PhaseListen Phase = "listen"
 
 // OpError is an operation that failed on its store, or lost its place to
 // another. It unwraps to the cause. Of a store's error the outcome is unknown:

@@ -145,6 +145,49 @@ func TestL8LoopWakesAtOnce(t *testing.T) {
 	})
 }
 
+// A host that knows of another engine's writes wakes the loops, which never poll.
+func TestL8AHostWakesTheLoops(t *testing.T) {
+	inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {
+		var mu sync.Mutex
+		var worked []string
+		for _, queue := range []string{"a", "b"} {
+			ctx, stop := context.WithCancel(t.Context())
+			defer synctest.Wait()
+			defer stop()
+			go l.RunWorker(ctx, queue, func(_ context.Context, job *tickonce.Job) error {
+				mu.Lock()
+				defer mu.Unlock()
+				worked = append(worked, job.Queue)
+				return nil
+			}, tickonce.WorkerConfig{})
+		}
+		stop := l.run()
+		another, err := tickonce.New(l.store, l.Engine.Config())
+		require.NoError(t, err)
+		_, err = another.Schedule(t.Context(), "s", "@every 1s", "b", nil, tickonce.ScheduleOptions{})
+		require.NoError(t, err)
+		enqueue := func(queue string) {
+			_, err := another.Enqueue(t.Context(), queue, nil, tickonce.EnqueueOptions{})
+			require.NoError(t, err)
+		}
+		enqueue("a")
+		enqueue("b")
+		time.Sleep(5 * time.Second)
+		require.Empty(t, worked, "nobody was woken")
+		l.WakeWorkers("a", "none")
+		synctest.Wait()
+		require.Equal(t, []string{"a"}, worked)
+		enqueue("a")
+		l.WakeWorkers()
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"a", "a", "b"}, worked)
+		l.WakeRunners()
+		synctest.Wait()
+		require.Len(t, worked, 3+5, "the boundaries of 5 s")
+		require.NoError(t, stop())
+	})
+}
+
 func TestL8LoopIsWokenByAScheduleAddedBehindTheLook(t *testing.T) {
 	inBubble(t, tickonce.Config{Poll: -1}, func(t *testing.T, l *looped) {
 		looks := &looking{Store: l.store}

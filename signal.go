@@ -1,6 +1,7 @@
 package tickonce
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,15 @@ func (q *queueSignals) raise(queue string) {
 	}
 }
 
+// raiseEach wakes the workers of all queues.
+func (q *queueSignals) raiseEach() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(q.byName)) {
+		q.byName[name].raise()
+	}
+}
+
 // awaitEnd has the queue's workers woken at the next end of a claim, or now if
 // there were more than that many by now.
 func (q *queueSignals) awaitEnd(queue string, ends int64) {
@@ -142,5 +152,24 @@ func (q *queueSignals) wakeAwaiting() {
 func (e *Engine) raiseAll(inserts []store.Insert) {
 	for i := range inserts {
 		e.queues.raise(inserts[i].Queue)
+	}
+}
+
+// WakeRunners has the runners of this engine look for schedules at once, as they
+// do after a write of its own. It is for a host that knows of the writes of other
+// engines to the store sooner than [Config.Poll] finds them, as pgengine's Listen
+// does. It makes no call, and one that was for nothing costs a renewal and a look.
+// It is safe for concurrent use.
+func (e *Engine) WakeRunners() { e.woken.raise() }
+
+// WakeWorkers is [Engine.WakeRunners] for the workers of the queues, by the names
+// that events have, or without one for those of all. Those of a queue that has
+// none here are nobody's concern.
+func (e *Engine) WakeWorkers(queues ...string) {
+	if len(queues) == 0 {
+		e.queues.raiseEach()
+	}
+	for _, queue := range queues {
+		e.queues.raise(queue)
 	}
 }

@@ -49,7 +49,7 @@
 //	tickonce_stand_bys_total{cause}  counter  stand_by
 //		Times that a runner began to stand by, by cause.
 //	tickonce_store_retries_total{phase}  counter  retrying
-//		Store errors of runners and workers after which the call is made again, by phase.
+//		Store errors of runners, workers and listeners after which the call is made again, by phase.
 //	tickonce_stops_total{role,outcome}  counter  stopped
 //		Ends of runners and workers, by outcome.
 //
@@ -127,7 +127,7 @@
 // # Labels
 //
 // No label grows without bound, whatever an engine is asked to do: there are at
-// most 30 series for each value of queue, 23 for each named schedule and 86
+// most 30 series for each value of queue, 23 for each named schedule and 87
 // besides.
 //
 //	queue     the queue's name; of an outbox "outbox:" and its name, with which a

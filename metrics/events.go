@@ -21,6 +21,7 @@ var (
 	phases     = []string{
 		string(tickonce.PhaseAcquire), string(tickonce.PhaseRenew), string(tickonce.PhaseSelect), string(tickonce.PhaseAdvance),
 		string(tickonce.PhaseExtend), string(tickonce.PhaseSettle), string(tickonce.PhaseClaim), string(tickonce.PhaseAsk),
+		string(tickonce.PhaseListen),
 	}
 	ends = []string{"ok", "failed"}
 )
@@ -102,7 +103,7 @@ func newEvents(schedules []string) *events {
 	m.all = append(m.all, m.leading)
 	m.leadership = m.counters("leadership_changes_total", "Times that a runner of this process came to lead or ceased to.", "change")
 	m.standBys = m.counters("stand_bys_total", "Times that a runner began to stand by, by cause.", "cause")
-	m.retries = m.counters("store_retries_total", "Store errors of runners and workers after which the call is made again, by phase.", "phase")
+	m.retries = m.counters("store_retries_total", "Store errors of runners, workers and listeners after which the call is made again, by phase.", "phase")
 	m.stops = m.counters("stops_total", "Ends of runners and workers, by outcome.", "role", "outcome")
 
 	m.scheduleFires = m.counters("schedule_fires_total", "Boundaries of a schedule that fired.", "schedule")

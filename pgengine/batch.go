@@ -21,6 +21,7 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (c store.Committed, 
 	if err != nil {
 		return c, err
 	}
+	var queues []string
 	c, hard, err := s.insert(ctx, given, b)
 	if err != nil || !hard {
 		return c, err
@@ -34,7 +35,9 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (c store.Committed, 
 		if c.Refusal = w.judge(); c.Refusal.Why != store.NotRefused {
 			return errRefused
 		}
-		return w.write()
+		err := w.write()
+		queues = t.queues
+		return err
 	})
 	if c.Refusal.Why != store.NotRefused {
 		for i := range b.Settles {
@@ -45,7 +48,10 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (c store.Committed, 
 	if err != nil {
 		return store.Committed{}, err
 	}
-	return c, nil
+	if len(b.Inserts)+len(b.Requeues) == 0 && !retries(b.Settles) {
+		queues = nil
+	}
+	return c, s.wrote(ctx, len(b.Puts) > 0, queues)
 }
 
 // batch is a batch that is judged element by element: guards by the rows as they

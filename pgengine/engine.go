@@ -26,6 +26,12 @@ type Options struct {
 	// it has to be where several processes share the schema. The clock of the
 	// [tickonce.Config] arms timers alone.
 	Now func() store.Instant
+
+	// Notify has what this engine writes wake, by NOTIFY, the loops of engines
+	// that run [Engine.Listen]: by a statement of its own after the write, at most
+	// one each 20 ms, or, with [Engine.In], as part of the caller's transaction. A
+	// commit that notifies waits for all others of the server that do.
+	Notify bool
 }
 
 // maxPayload is the longest payload in bytes.
@@ -52,6 +58,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, c tickonce.Config, o Options) 
 		return nil, fmt.Errorf("pgengine: %w", err)
 	}
 	s := newStore(pool, schema, c.Limits.Store(), o.Now)
+	if o.Notify {
+		s.notifier = newNotifier()
+	}
 	e, err := tickonce.New(s, c)
 	if err != nil {
 		return nil, err

@@ -82,5 +82,5 @@ func (s *Store) insert(ctx context.Context, given *int64, b *store.Batch) (c sto
 		c.Inserts = append(c.Inserts, store.Inserted{Job: store.JobID(id)})
 	}
 	s.fold(ctx, queues)
-	return c, false, nil
+	return c, false, s.wrote(ctx, false, queues)
 }

@@ -28,8 +28,8 @@ import (
 // those who write it too, and is not due meanwhile. They wait until the
 // transaction ends. A refused call writes nothing, and leaves the transaction as
 // it was; an error of the server's may undo it. No [tickonce.Event] tells of
-// these calls, since they may be undone, and no loop is woken by them: it looks
-// at its next poll.
+// these calls, since they may be undone. No loop is woken by them, unless by
+// [Options.Notify] when the transaction is committed: it looks at its next poll.
 //
 // The engine is for writes and reads, not for loops; it is of no use once the
 // transaction has ended, and not safe for concurrent use.

@@ -15,8 +15,11 @@ import (
 // refused. So in that case alone it is several steps: an error leaves those that
 // were made.
 func (s *Store) Advance(ctx context.Context, t *store.Tick) (held bool, err error) {
-	held, err = s.tick(ctx, t)
+	held, queues, err := s.tick(ctx, t)
 	if !unwritable(err) {
+		if err == nil {
+			err = s.wrote(ctx, false, queues)
+		}
 		return held, err
 	}
 	if len(t.Moves) == 1 {

@@ -2,6 +2,7 @@ package pgengine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -94,13 +95,23 @@ func (s *Store) Settle(ctx context.Context, settles []store.Settle, out []bool) 
 	}
 	if err != nil || !hard {
 		s.fold(ctx, queues)
-		return now, err
+	} else {
+		err = s.step(ctx, given, func(t *step) error {
+			now = t.now
+			err := t.ends().settleEach(id, settles, out)
+			queues = t.queues
+			return err
+		})
 	}
-	err = s.step(ctx, given, func(t *step) error {
-		now = t.now
-		return t.ends().settleEach(id, settles, out)
-	})
+	if err == nil && retries(settles) {
+		err = s.wrote(ctx, false, queues)
+	}
 	return now, err
+}
+
+// retries reports whether some of the jobs go back to their queues.
+func retries(settles []store.Settle) bool {
+	return slices.ContainsFunc(settles, func(s store.Settle) bool { return s.To == store.Pending })
 }
 
 // settleEach settles claims one by one.

@@ -29,6 +29,7 @@ type Store struct {
 	texts    []string // of the statements
 	callTime time.Duration
 	writes   *atomic.Int64 // nil: it is not this store that adds up summands
+	notifier *notifier     // nil: nobody is told of what is written
 }
 
 var _ store.Store = (*Store)(nil)

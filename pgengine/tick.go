@@ -138,20 +138,20 @@ totals as (
 select exists (select from lead), (select hard from hard), array(select ix from moved), array(select id from fired order by id),
   array(select distinct queue from fired)`)
 
-// tick is [Store.Advance] of what can be written.
-func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, err error) {
+// tick is [Store.Advance] of what can be written. It answers the queues that got
+// jobs as well.
+func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, queues []string, err error) {
 	given, err := s.reading(ctx)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	var hard bool
 	var moved, jobs []int64
-	var queues []string
 	err = s.one(ctx, advanceAll, s.tickArgs(given, t), func(row pgx.CollectableRow) error {
 		return row.Scan(&held, &hard, &moved, &jobs, &queues)
 	})
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	if hard {
 		err = s.step(ctx, given, func(step *step) error {
@@ -160,12 +160,14 @@ func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, err error) 
 			if err != nil || !held {
 				return err
 			}
-			return a.write()
+			err = a.write()
+			queues = step.queues
+			return err
 		})
-		return held && err == nil, err
+		return held && err == nil, queues, err
 	}
 	if !held {
-		return false, nil
+		return false, nil, nil
 	}
 	for i := range t.Moves {
 		t.Moves[i].Outcome = store.Stale
@@ -180,7 +182,7 @@ func (s *Store) tick(ctx context.Context, t *store.Tick) (held bool, err error) 
 		}
 	}
 	s.fold(ctx, queues)
-	return true, nil
+	return true, queues, nil
 }
 
 // tickArgs are the arguments of advanceAll.
