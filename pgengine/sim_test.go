@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -62,18 +61,14 @@ func sameAsInMemory(t *testing.T, pool *pgxpool.Pool, schema string, s sim.Scena
 	require.Equal(t, want, got)
 }
 
-// sameText shows the first lines that differ. From what a store opens is the
-// simulator's word: one in memory that had not written anything opens empty.
+// sameText shows the first lines that differ.
 func sameText(t *testing.T, want, got string) {
-	want, got = opened.ReplaceAllString(want, "$1"), opened.ReplaceAllString(got, "$1")
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(a), len(b)) {
 		require.Equal(t, a[i], b[i], "after\n%s", strings.Join(a[max(0, i-5):i], "\n"))
 	}
 	require.Equal(t, len(a), len(b), "lines")
 }
-
-var opened = regexp.MustCompile(`( store-opened [^\n]*) reason=(?:empty|journal)`)
 
 var forgetLeader = sql(`delete from tickonce.lease where lock = $1`)
 

@@ -15,6 +15,7 @@ import (
 type disk struct {
 	kept     bool
 	store    store.Store // the scenario's own, which keeps everything itself
+	blank    []byte      // the state in which that was when nothing had been written to it
 	snapshot []byte      // the latest that was due, nil: the empty store
 	base     []byte      // a state not older than that, which the log continues
 	log      []byte
@@ -33,17 +34,20 @@ func (w *world) open() {
 	w.causes.opened = w.tell(Event{Kind: EventStoreOpened, Cause: w.causes.fault, Reason: w.disk.from()})
 	w.coverage.sometimes(tornTail, len(w.journal.torn) > 0)
 	w.disk.old = false
-	opened, invalid := w.disk.store, false
+	opened, invalid, made := w.disk.store, false, false
 	if w.scenario.Store == nil {
 		opened, invalid = w.openMemory()
 	} else if opened == nil {
 		opened = w.scenario.Store(w.shown, w.limits().Store())
-		w.disk.store = opened
+		w.disk.store, made = opened, true
 	} else if w.scenario.Reopen != nil {
 		opened = w.scenario.Reopen(opened)
 		w.disk.store = opened
 	}
 	w.truth.opened(opened)
+	if made {
+		w.disk.blank = w.truth.bytes()
+	}
 	if w.disk.left != nil && !invalid && !bytes.Equal(w.disk.left, w.truth.bytes()) {
 		w.fail(durability, "", "the store opened in another state than it was left in")
 	}
@@ -88,10 +92,10 @@ func (w *world) restart(f *Fault) Restart {
 	return f.Restart
 }
 
-// from says what a store that opens has.
+// from says what a store that opens has: nothing, if nothing was ever written.
 func (d *disk) from() string {
 	switch {
-	case d.store == nil && len(d.base) == 0 && len(d.log) == 0:
+	case d.store == nil && len(d.base) == 0 && len(d.log) == 0, d.store != nil && bytes.Equal(d.left, d.blank):
 		return "empty"
 	case d.store == nil && d.old:
 		return "snapshot"
