@@ -2,24 +2,21 @@ package pgengine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tickonce/tickonce/store"
 )
 
-const doomed = `select j.id from tickonce.job j where j.queue = $1 and j.doomed_at <= $2 order by j.doomed_at, j.id limit 1000`
-
-// lockDoom locks the schedules that burials may change, and lockDoomed what is
-// to be buried; what another call is about to touch is left to it.
-var lockDoom, lockDoomed, readDoomNames = sql(`
-select ` + rowColumns + ` from tickonce.schedule s
-where s.breaker > 0 and s.id in (
-  select schedule_id from tickonce.job where id in (` + doomed + `) and schedule <> '' and origin = 0)
-order by s.id for no key update`), sql(`
+// lockDoomed locks what is to be buried, and lockTold the schedules whose breakers
+// that is told to; needTold are all that would have to be. What another call is
+// about to touch is left to it.
+var lockDoomed, needTold, lockTold = sql(`
 select ` + endColumns + ` from tickonce.job j
 where j.queue = $1 and j.doomed_at <= $2 order by j.doomed_at, j.id limit 1000 for update skip locked`), sql(`
-select s.name from tickonce.schedule s where s.name in (select schedule from tickonce.job where id in (` + doomed + `))`)
+select s.id from ` + breakers), sql(`
+select ` + rowColumns + ` from ` + breakers + ` order by s.id for no key update skip locked`)
 
 // ready says of a job j that it may be handed out at now: it is not doomed, and
 // does not wait to be alone for one that was claimed before.
@@ -135,17 +132,8 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 
 // claim buries, and then hands out.
 func (e *ends) claim(queue, worker string, dst []store.Job, c *store.Claim) error {
-	var b pgx.Batch
-	var dying []*store.Job
-	e.queueRows(b.Queue(e.texts[lockDoom], queue, int64(e.now)))
-	each(b.Queue(e.texts[lockDoomed], queue, int64(e.now)), func(row pgx.CollectableRow) error {
-		j, err := scanEnd(row)
-		dying = append(dying, j)
-		return err
-	})
-	e.queueNames(b.Queue(e.texts[readDoomNames], queue, int64(e.now)))
-	e.before = e.totals(&b)
-	if err := e.send(&b); err != nil {
+	dying, err := e.dying(queue)
+	if err != nil {
 		return err
 	}
 	for _, j := range dying {
@@ -160,7 +148,7 @@ func (e *ends) claim(queue, worker string, dst []store.Job, c *store.Claim) erro
 			c.Tripped = append(c.Tripped, store.Trip{Schedule: j.Schedule, Failures: failures})
 		}
 	}
-	b = pgx.Batch{}
+	var b pgx.Batch
 	e.writeRows(&b, no)
 	e.writeJobs(&b)
 	if err := e.handOut(&b, queue, worker, dst, c); err != nil {
@@ -169,6 +157,33 @@ func (e *ends) claim(queue, worker string, dst []store.Job, c *store.Claim) erro
 	e.add(&b, e.counts)
 	e.record(&b, e.before, e.runs, nil)
 	return e.send(&b)
+}
+
+// dying locks what is to be buried, and reads what that takes. A job is left for
+// later if somebody else has locked the schedule that its end is told to.
+func (e *ends) dying(queue string) (dying []*store.Job, err error) {
+	var b pgx.Batch
+	var ids []int64
+	each(b.Queue(e.texts[lockDoomed], queue, int64(e.now)), func(row pgx.CollectableRow) error {
+		j, err := scanEnd(row)
+		dying, ids = append(dying, j), append(ids, int64(j.ID))
+		return err
+	})
+	e.before = e.totals(&b)
+	if err := e.send(&b); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	b = pgx.Batch{}
+	need := make(map[store.ScheduleID]bool)
+	eachID(b.Queue(e.texts[needTold], ids), func(id int64) { need[store.ScheduleID(id)] = true })
+	e.queueRows(b.Queue(e.texts[lockTold], ids))
+	e.queueNames(b.Queue(e.texts[readNames], ids))
+	if err := e.send(&b); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(dying, func(j *store.Job) bool {
+		return j.Counts() && need[j.ScheduleID] && e.ids[j.ScheduleID] == nil
+	}), nil
 }
 
 // handOut hands out ready jobs. What was written to b before is written first.

@@ -16,7 +16,7 @@
 //
 // Where the order matters, the call is made as a step instead: a short
 // transaction that locks what the call is about, judges it element by element
-// by the rules of package store, and writes by arrays, in three to five round
+// by the rules of package store, and writes by arrays, in three to six round
 // trips. Steps are every Commit of more than inserts, or with inserts that find
 // their key or may find no room; a tick with a queue that may be too short for
 // it; a claim that finds jobs to bury, lapsed claims, or several jobs of one
@@ -29,7 +29,8 @@
 // somebody else has locked.
 //
 // Rows are locked in one order by all calls: the lease, schedules, jobs, totals
-// of the history. What everybody writes to, the counters of queues and what the
+// of the history; a claim that buries locks jobs first, and waits for none of
+// their schedules. What everybody writes to, the counters of queues and what the
 // history weighs, nobody locks: each write adds a summand, and now and then one
 // takes the place of several. So the length of a queue is judged by what was
 // committed when the statement began, and several that insert at once may exceed

@@ -61,13 +61,14 @@ func scanEnd(row pgx.CollectableRow) (*store.Job, error) {
 		&j.EnqueuedAt, &j.RunAt, &j.ExpiresAt, &j.State, &j.Attempts, &j.Deadline, &j.Since, &j.Key)
 }
 
+// breakers are the schedules s whose breakers the ends of the jobs $1 are told to.
+const breakers = `tickonce.schedule s where s.breaker > 0 and s.id in (
+  select schedule_id from tickonce.job where id = any($1::bigint[]) and schedule <> '' and origin = 0)`
+
 // lockEnded locks the schedules whose breakers the ends of the jobs may change,
 // lockJobs the jobs, and readNames finds the schedules of their names.
 var lockEnded, lockJobs, readNames = sql(`
-select ` + rowColumns + ` from tickonce.schedule s
-where s.breaker > 0 and s.id in (
-  select schedule_id from tickonce.job where id = any($1::bigint[]) and schedule <> '' and origin = 0)
-order by s.id for no key update`), sql(`
+select ` + rowColumns + ` from ` + breakers + ` order by s.id for no key update`), sql(`
 select ` + endColumns + ` from tickonce.job j where j.id = any($1::bigint[]) order by j.id for update`), sql(`
 select s.name from tickonce.schedule s where s.name in (select schedule from tickonce.job where id = any($1::bigint[]))`)
 

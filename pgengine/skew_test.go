@@ -207,6 +207,58 @@ func TestX9OfTwoClaimsThatDoNotSeeEachOtherOneGetsAJobThatIsAlone(t *testing.T) 
 	require.Zero(t, second.N)
 }
 
+// A claim waits for nobody who has locked the schedule that the end of a doomed
+// job is told to: it leaves the job for later.
+func TestX4AClaimPassesOverALockedSchedule(t *testing.T) {
+	s, pool := newTestStore(t)
+	stamps := store.Stamps{VisibilityMS: 100, MaxAttempts: 3}
+	insert := func(name string) {
+		row := store.Schedule{Name: name, Queue: "q", Stamps: stamps, Breaker: 3, Cursor: store.None, DueAt: store.None}
+		c, err := s.Commit(t.Context(), &store.Batch{Puts: []store.Put{{Guard: store.Guard{Name: name}, Row: row}}})
+		require.NoError(t, err)
+		_, err = s.Commit(t.Context(), &store.Batch{Inserts: []store.Insert{{
+			Queue: "q", Stamps: stamps, RunAt: store.None, From: &store.Source{Schedule: name, ScheduleID: c.Puts[0].ID, FireAt: store.None},
+		}}})
+		require.NoError(t, err)
+	}
+	insert("free")
+	insert("locked")
+	_, err := pool.Exec(t.Context(), s.texts[spendAll])
+	require.NoError(t, err)
+	failures := func() (n []int16) {
+		require.NoError(t, pool.QueryRow(t.Context(), s.texts[countFailures]).Scan(&n))
+		return n
+	}
+
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), s.texts[lockByName], "locked")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	var claim store.Claim
+	var claimErr error
+	go func() {
+		claim, claimErr = s.Claim(t.Context(), "q", "w", nil)
+		close(done)
+	}()
+	waiting(t, pool, done)
+	early := failures()
+	require.NoError(t, tx.Rollback(t.Context()))
+	<-done
+	require.NoError(t, claimErr)
+	require.Equal(t, 1, claim.Buried)
+	require.Equal(t, []int16{1, 0}, early)
+
+	claim, err = s.Claim(t.Context(), "q", "w", nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, claim.Buried)
+	require.Equal(t, []int16{1, 1}, failures())
+}
+
+var spendAll, countFailures, lockByName = sql(`update tickonce.job set attempts = max_attempts`),
+	sql(`select array_agg(failures order by name) from tickonce.schedule`),
+	sql(`select from tickonce.schedule where name = $1 for update`)
+
 // PostgreSQL keeps no text with a NUL, and none that is not UTF-8. The engine
 // lets none through; who calls the store gets an error, and nothing is written.
 func TestTextsThatPostgreSQLDoesNotKeepAreRefused(t *testing.T) {
