@@ -11,33 +11,47 @@ import (
 
 	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
+	"github.com/tickonce/tickonce/store"
 )
+
+// column is one of a table, with values that somebody may write there.
+type column struct {
+	Name, Type string
+	extremes   []string
+}
+
+// columns are those that can be written, but for some.
+func (r *rig) columns(table string, but ...string) []column {
+	r.t.Helper()
+	rows, err := r.admin.Query(ctx, `
+select attname::text, typname::text from pg_attribute a join pg_type t on t.oid = atttypid
+where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attname <> all($2) order by 1`, r.table(table), but)
+	require.NoError(r.t, err)
+	columns, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) { return c, row.Scan(&c.Name, &c.Type) })
+	require.NoError(r.t, err)
+	require.NotEmpty(r.t, columns)
+	extremes := map[string][]string{
+		"int2":  {"-32768", "32767", "-1", "0", "null"},
+		"int4":  {"-2147483648", "2147483647", "-1", "0", "null"},
+		"int8":  {"-9223372036854775808", "9223372036854775807", "-1", "0", "9007199254740992", "null"},
+		"bool":  {"true", "false", "null"},
+		"text":  {"''", "'@every 1000000000d'", "repeat('x', 100000)", `E'\x01'`, "null"},
+		"bytea": {"''", `'\x00'`, "null"},
+	}
+	for i := range columns {
+		require.Contains(r.t, extremes, columns[i].Type)
+		columns[i].extremes = extremes[columns[i].Type]
+	}
+	return columns
+}
 
 // What somebody did to a row, as far as the table takes it, stops no other
 // schedule, and the runner neither.
 func TestQ1Q6ATamperedColumnStopsNoOther(t *testing.T) {
 	r := newRig(t, pgtest.Shared(t), tickonce.Config{})
-	rows, err := r.admin.Query(ctx, `
-select attname::text, typname::text from pg_attribute a join pg_type t on t.oid = atttypid
-where attrelid = $1::regclass and attnum > 0 and not attisdropped and attname not in ('id', 'name') order by 1`, r.table("schedule"))
-	require.NoError(t, err)
-	type column struct{ Name, Type string }
-	columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[column])
-	require.NoError(t, err)
-	require.NotEmpty(t, columns)
-
-	extremes := map[string][]string{
-		"int2":  {"-32768", "32767", "-1", "0"},
-		"int4":  {"-2147483648", "2147483647", "-1", "0"},
-		"int8":  {"-9223372036854775808", "9223372036854775807", "-1", "0", "9007199254740992"},
-		"bool":  {"true", "false"},
-		"text":  {"''", "'@every 1000000000d'", "repeat('x', 100000)", `E'\x01'`},
-		"bytea": {"''", `'\x00'`},
-	}
 	refused := 0
-	for _, c := range columns {
-		require.Contains(t, extremes, c.Type)
-		for _, value := range append(extremes[c.Type], "null") {
+	for _, c := range r.columns("schedule", "id", "name") {
+		for _, value := range c.extremes {
 			empty(t, r.admin, r.schema)
 			r.ms.Store(start.UnixMilli())
 			r.schedule("a", "@every 10s")
@@ -96,4 +110,76 @@ func TestQ1Q6ARowThatCannotBeWritten(t *testing.T) {
 	require.Contains(t, r.fires(), "s42 10s")
 	require.Contains(t, r.fires(), "s42 20s")
 	require.NoError(t, runner.Stop(ctx))
+}
+
+// work steps the worker until so long after the start, and returns the jobs that
+// it was given, each of which is done at once. Its errors and too many steps,
+// which are a spin, are those of the test.
+func (r *rig) work(w *tickonce.Worker, until time.Duration, what string) (done []store.JobID) {
+	r.t.Helper()
+	for steps := 0; ; steps++ {
+		if steps == 100 {
+			r.t.Errorf("%s: the worker spins", what)
+			return done
+		}
+		next, rep, err := w.Step(ctx)
+		require.NoError(r.t, err, what)
+		if rep.Err != nil {
+			r.t.Errorf("%s: %v", what, rep.Err)
+		}
+		for _, run := range rep.Begun {
+			done = append(done, store.JobID(run.Job.ID))
+			w.Ended(run, nil)
+		}
+		if len(rep.Begun) > 0 {
+			continue
+		}
+		if next.After(start.Add(until)) {
+			return done
+		}
+		r.ms.Store(max(r.ms.Load(), next.UnixMilli()))
+	}
+}
+
+// What somebody did to a job, pending or claimed, as far as the table takes it,
+// stops no other job of the queue, and has the worker neither fail nor spin.
+func TestQ6ATamperedJobStopsNoOther(t *testing.T) {
+	r := newRig(t, pgtest.Shared(t), tickonce.Config{})
+	n, refused := 0, 0
+	for _, c := range r.columns("job", "id") {
+		for _, value := range c.extremes {
+			for _, state := range []store.State{store.Pending, store.Claimed} {
+				n++
+				r.ms.Store(start.UnixMilli())
+				queue, what := fmt.Sprint("q", n), fmt.Sprintf("%s = %s of a job in state %d", c.Name, value, state)
+				in := store.Insert{
+					Queue: queue, RunAt: store.None, Stamps: store.Stamps{VisibilityMS: 10_000, MaxAttempts: 3},
+					From: &store.Source{Schedule: queue, FireAt: store.None},
+				}
+				b := store.Batch{Inserts: []store.Insert{in}}
+				if state == store.Pending {
+					b.Inserts = append(b.Inserts, in)
+				}
+				written, err := r.store.Commit(ctx, &b)
+				require.NoError(t, err)
+				if state == store.Claimed {
+					_, err = r.store.Claim(ctx, queue, "gone", make([]store.Job, 1))
+					require.NoError(t, err)
+					b.Inserts[0].RunAt = store.Instant(r.ms.Load() + 15_000)
+					other, err := r.store.Commit(ctx, &b)
+					require.NoError(t, err)
+					written.Inserts = append(written.Inserts, other.Inserts...)
+				}
+				if _, err := r.admin.Exec(ctx, "update "+r.table("job")+" set "+c.Name+" = "+value+" where id = $1", written.Inserts[0].Job); err != nil {
+					require.ErrorContains(t, err, "(SQLSTATE 23", what)
+					refused++
+					continue
+				}
+				w, err := r.NewWorker(queue, tickonce.WorkerConfig{})
+				require.NoError(t, err)
+				require.Contains(t, r.work(w, time.Minute, what), written.Inserts[1].Job, what)
+			}
+		}
+	}
+	require.Positive(t, refused)
 }
