@@ -114,6 +114,7 @@ var overlapScenarios = []scenario{
 		}{
 			{"inserted", func() { r.insert(from("s")) }, false},
 			{"claimed", func() { r.claimOne() }, false},
+			{"inserted and claimed", func() { r.insert(from("s")); r.claimOne() }, false},
 			{"done", func() { r.settle(settleTo(store.Done, r.claimOne())) }, false},
 			{"dead", func() { r.settle(settleTo(store.Dead, r.claimOne())) }, false},
 			{"retried", func() { r.settle(settleTo(store.Pending, r.claimOne())) }, true},

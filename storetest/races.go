@@ -57,12 +57,12 @@ func raceTickers(r *rig) {
 	r.at(start + (boundaries-1)*1000)
 	now := r.now()
 
-	// A move may be stale, but then another ticker has moved the row: no
-	// ticker needs more ticks than there are boundaries.
+	// A move may be stale, but then another ticker has moved the row, or is about
+	// to: no ticker needs more ticks than there are boundaries, but for those.
 	fired := make([][]store.Fire, tickers)
 	race(r, tickers, func(ctx context.Context, i int) error {
 		rows := make([]store.Schedule, schedules)
-		for range schedules*boundaries + 1 {
+		for made, stale := 0, 0; made <= schedules*boundaries && stale < 100_000; {
 			due, err := r.store.Due(ctx, rows)
 			if err != nil || due.N == 0 {
 				return err
@@ -79,6 +79,7 @@ func raceTickers(r *rig) {
 			if !held {
 				return fmt.Errorf("the lease is not live")
 			}
+			before := len(fired[i])
 			for _, f := range t.Fires {
 				moved := t.Moves[f.Move].Outcome == store.Moved
 				if moved != (f.Job != 0) {
@@ -87,6 +88,11 @@ func raceTickers(r *rig) {
 				if moved {
 					fired[i] = append(fired[i], f)
 				}
+			}
+			if len(fired[i]) > before {
+				made++
+			} else {
+				stale++
 			}
 		}
 		return fmt.Errorf("still due after a tick for every boundary")
