@@ -219,11 +219,8 @@ func (c *campaign) hear(l line) {
 
 // goOn returns when all schedules have gone on after the last of it.
 func (c *campaign) goOn() {
-	var now int64
-	c.query("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint", &now)
-	for n := 1; n > 0; {
+	for now := c.now(); c.behind(now) > 0; {
 		c.listen()
-		c.query("select count(*) from "+c.table("schedule")+" where cursor <= $1 and paused = 0", &n, now)
 	}
 }
 

@@ -35,20 +35,6 @@ func (w *world) held(p *process) (states []string) {
 
 var inTransaction = []string{"idle in transaction"}
 
-// behind counts the schedules that are still due at the instant.
-func (w *world) behind(at int64) (n int) {
-	w.t.Helper()
-	w.query("select count(*) from "+w.table("schedule")+" where cursor <= $1", &n, at)
-	return n
-}
-
-// latest is the last boundary that is due by now, of any schedule.
-func (w *world) latest() (at int64) {
-	w.t.Helper()
-	w.query("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint", &at)
-	return at
-}
-
 // A leader that is frozen between reading schedules and writing them holds no
 // lock: another leads when its lease has lapsed, and fires what the first had
 // read and more. Continued, the first is fenced. Where no lease fences it, the
@@ -74,7 +60,7 @@ func TestALeaderFrozenBetweenReadAndWrite(t *testing.T) {
 			frozen := w.begin(c.frozen)
 			w.until(frozen, "freezing")
 			w.stopped(frozen)
-			read := w.latest()
+			read := w.now()
 			require.Empty(t, w.held(frozen))
 
 			other := w.begin(part{Name: "other", Runs: true})
@@ -123,7 +109,7 @@ func TestALeaderFrozenInAStep(t *testing.T) {
 
 	other := w.begin(part{Name: "other", Runs: true})
 	w.until(other, "leading")
-	read := w.latest()
+	read := w.now()
 	for w.behind(read) > 0 {
 		w.until(other, "advanced")
 	}
@@ -154,7 +140,7 @@ func TestAWorkerFrozenInAStep(t *testing.T) {
 	runner := w.begin(part{Name: "runner", Runs: true})
 	w.until(frozen, "freezing")
 	w.stopped(frozen)
-	read := w.latest()
+	read := w.now()
 
 	for w.behind(read+2000) > 1 { // by then the claim has lapsed
 		w.until(runner, "advanced")

@@ -39,9 +39,7 @@ func newWorld(t *testing.T, server *pgtest.Server, engine, app, role string) *wo
 		"schema app, engine ", "schema "+pgx.Identifier{app}.Sanitize()+", "+pgx.Identifier{engine}.Sanitize()+" ",
 		"app.", pgx.Identifier{app}.Sanitize()+".", "to role", "to "+role,
 	).Replace(audits))
-	var now int64
-	w.query("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint", &now)
-	w.base.Grid = now - 10_000 // a grid that is there already
+	w.base.Grid = w.now() - 10_000 // a grid that is there already
 	return w
 }
 
@@ -102,6 +100,20 @@ func (w *world) order(queue string, o tickonce.EnqueueOptions) (job tickonce.Job
 	require.NoError(w.t, err)
 	require.NoError(w.t, tx.Commit(ctx))
 	return job
+}
+
+// now is what the server's clock says.
+func (w *world) now() (at int64) {
+	w.t.Helper()
+	w.query("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint", &at)
+	return at
+}
+
+// behind counts the schedules that are still due at the instant.
+func (w *world) behind(at int64) (n int) {
+	w.t.Helper()
+	w.query("select count(*) from "+w.table("schedule")+" where cursor <= $1 and paused = 0", &n, at)
+	return n
 }
 
 // begin starts a process with the part, which has what all have.
