@@ -1,0 +1,108 @@
+package pgengine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
+	"github.com/tickonce/tickonce/store"
+)
+
+// What a call reads depends on what it is about, and not on how much there is,
+// whatever the server knows of the tables when it plans.
+func TestCallsReadWhatTheyAreAbout(t *testing.T) {
+	pool, schema := pgtest.Pool(t), pgtest.Schema(t)
+	_, err := Migrate(t.Context(), pool, schema)
+	require.NoError(t, err)
+	s := newStore(pool, schema, store.Limits{}, nil)
+	analyze := func() {
+		_, err := pool.Exec(t.Context(), "analyze "+pgx.Identifier{schema, "job"}.Sanitize())
+		require.NoError(t, err)
+	}
+	for _, c := range []struct {
+		name    string
+		prepare []func()
+	}{
+		{"not analyzed", []func(){fill(t, s)}},
+		{"analyzed when empty", []func(){analyze, fill(t, s)}},
+		{"analyzed", []func(){fill(t, s), analyze}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			empty(t, pool, schema)
+			for _, prepare := range c.prepare {
+				prepare()
+			}
+			claimed := make([]store.Job, 10)
+			_, err := s.Claim(t.Context(), "full", "w", claimed)
+			require.NoError(t, err)
+			var ids, delays []int64
+			var attempts, ends []int32
+			var errs []string
+			for _, j := range claimed {
+				ids, attempts = append(ids, int64(j.ID)), append(attempts, j.Attempts)
+				ends, delays, errs = append(ends, int32(store.Done)), append(delays, 0), append(errs, "")
+			}
+			for name, read := range map[string]int{
+				"claim":  blocks(t, pool, s, claimReady, nil, "full", 10, "w"),
+				"settle": blocks(t, pool, s, settleAll, nil, ids, attempts, ends, ends, delays, errs, 100, 1_000_000),
+				"queues": blocks(t, pool, s, readQueues, "full", []byte("full"), 1),
+				"jobs":   blocks(t, pool, s, readJobs, "full", 2, 0, 10),
+			} {
+				require.Less(t, read, 400, "%s: blocks of 8 kB, of %d jobs", name, filled)
+			}
+		})
+	}
+}
+
+// filled is how many jobs a queue has that is full.
+const filled = 60_000
+
+func fill(t *testing.T, s *Store) func() {
+	return func() {
+		_, err := s.db.(*pgxpool.Pool).Exec(t.Context(), s.texts[fillQueue], filled)
+		require.NoError(t, err)
+	}
+}
+
+var fillQueue = sql(`
+with jobs as (
+  insert into tickonce.job (queue, visibility_ms, base_backoff_ms, max_attempts, enqueued_at, run_at, priority)
+  select 'full', 60000, 1000, 3, 0, 0, 0 from generate_series(1, $1::integer)
+)
+insert into tickonce.queue_tally (queue, pending) values ('full', $1)`)
+
+// blocks is how many blocks a statement reads that is planned as those of the
+// store are. What it writes is undone.
+func blocks(t *testing.T, pool *pgxpool.Pool, s *Store, q statement, args ...any) int {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), s.texts[planOnce])
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "prepare it as "+s.texts[q])
+	require.NoError(t, err)
+	defer func() { _, _ = tx.Exec(t.Context(), "deallocate it") }()
+	var places []string
+	for i := range args {
+		places = append(places, fmt.Sprintf("$%d", i+1))
+	}
+	var text []byte
+	err = tx.QueryRow(t.Context(), "explain (analyze, buffers, timing off, format json) execute it("+strings.Join(places, ",")+")",
+		append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(&text)
+	require.NoError(t, err)
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &plans))
+	return plans[0].Plan.Hit + plans[0].Plan.Read
+}
