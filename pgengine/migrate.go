@@ -126,6 +126,9 @@ func migrateOnce(ctx context.Context, db Database, schema string, migrations []m
 	if err := checkServer(ctx, tx); err != nil {
 		return "", err
 	}
+	if _, err := tx.Exec(ctx, "select "+unlessFrozen); err != nil {
+		return "", explain(err)
+	}
 	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended('tickonce: ' || $1::text, 0))", schema); err != nil {
 		return "", explain(err)
 	}

@@ -45,10 +45,12 @@ func again(attempt func() error) (err error) {
 	return err
 }
 
-// beginStep sees to it that a process which freezes in the middle of a step, or
-// whose machine is gone, holds nothing for long.
+// unlessFrozen sees to it that a process which freezes in the middle of a
+// transaction, or whose machine is gone, holds nothing for long.
+const unlessFrozen = `set_config('idle_in_transaction_session_timeout', '10s', true)`
+
 var beginStep = sql(`
-select tickonce.instant($1) from ` + planning + `, set_config('idle_in_transaction_session_timeout', '10s', true) unless_frozen`)
+select tickonce.instant($1) from ` + planning + `, ` + unlessFrozen + ` unless_frozen`)
 
 func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) error {
 	tx, err := s.db.Begin(ctx)

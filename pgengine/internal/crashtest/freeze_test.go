@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"syscall"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickonce/tickonce"
+	"github.com/tickonce/tickonce/pgengine"
+	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
 )
 
 // few are schedules that are due at the same instants, so that one tick has all.
@@ -93,7 +96,7 @@ func TestALeaderFrozenInAStep(t *testing.T) {
 	t.Parallel()
 	w := shared(t)
 	w.register(few("a", tickonce.ScheduleOptions{}))
-	frozen := w.begin(part{Name: "frozen", Runs: true, Steps: true, FreezeStep: 3})
+	frozen := w.begin(part{Name: "frozen", Runs: true, Steps: true, FreezeStep: 4})
 	w.until(frozen, "freezing")
 	w.stopped(frozen)
 	require.Equal(t, inTransaction, w.held(frozen))
@@ -108,7 +111,9 @@ func TestALeaderFrozenInAStep(t *testing.T) {
 	require.Equal(t, inTransaction, w.held(frozen), "it has held its locks all the while")
 
 	other := w.begin(part{Name: "other", Runs: true})
-	w.until(other, "leading")
+	for l := w.next(); l.by != other || l.what != "leading"; l = w.next() {
+		require.False(t, l.by == other && l.what == "retrying", "the server has not ended the transaction: %v", l)
+	}
 	read := w.now()
 	for w.behind(read) > 0 {
 		w.until(other, "advanced")
@@ -136,7 +141,7 @@ func TestAWorkerFrozenInAStep(t *testing.T) {
 		few("b", tickonce.ScheduleOptions{Breaker: -1})[1:],
 		few("a", tickonce.ScheduleOptions{Breaker: 255, MaxAttempts: 1})[0],
 	))
-	frozen := w.begin(part{Name: "frozen", Works: true, Fails: true, FreezeStep: 2})
+	frozen := w.begin(part{Name: "frozen", Works: true, Fails: true, FreezeStep: 3})
 	runner := w.begin(part{Name: "runner", Runs: true})
 	w.until(frozen, "freezing")
 	w.stopped(frozen)
@@ -156,6 +161,7 @@ func TestAWorkerFrozenInAStep(t *testing.T) {
 
 	for w.behind(read+2000) > 0 {
 		w.until(runner, "advanced")
+		require.Less(t, w.now(), read+60_000, "the server has not ended the transaction")
 	}
 	w.signal(frozen, syscall.SIGCONT)
 	w.until(frozen, "retrying")
@@ -163,6 +169,29 @@ func TestAWorkerFrozenInAStep(t *testing.T) {
 
 	_, v := w.judged()
 	require.Empty(t, v.faults, strings.Join(v.told, "\n"))
+}
+
+// A process that is frozen while it migrates keeps the others from it until the
+// server ends its transaction; then one of them does it.
+func TestAMigrationThatIsFrozen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes the ten seconds after which the server ends a transaction")
+	}
+	t.Parallel()
+	c, schema := newCrew(t), pgtest.Schema(t)
+	config := pgtest.Shared(t).Config(t, pgtest.Superuser)
+	frozen := c.start(part{Name: "frozen", Conn: config.ConnString(), Schema: schema, Migrates: true, FreezeStep: 6})
+	c.until(frozen, "freezing")
+	c.stopped(frozen)
+	bounded, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	applied, err := pgengine.Migrate(bounded, pgtest.Pool(t), schema)
+	require.NoError(t, err)
+	require.NotEmpty(t, applied)
+	c.signal(frozen, syscall.SIGCONT)
+	require.Contains(t, c.until(frozen, "lost").more, "the connection to the server was lost")
+	require.Equal(t, "0", c.until(frozen, "migrated").more)
+	c.dismiss(func(line) {})
 }
 
 // A worker that is frozen between a claim and its settle loses the claim when

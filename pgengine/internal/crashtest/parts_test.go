@@ -27,6 +27,7 @@ var ctx = context.Background()
 //	advanced HELD MOVED STALE    after that of any tick
 //	handling JOB ATTEMPT         of a worker; done JOB, when it is settled
 //	ordering N, ordered N        of an application, before and after the commit
+//	migrated N                   with how many migrations
 //	leading OWNER                and so on, of events of the engine
 //	freezing                     before it is frozen
 //	lost ERROR                   of a call that failed
@@ -38,11 +39,12 @@ type part struct {
 	App    string // the schema of the application's tables
 	Grid   int64  // the anchor of the schedules, in milliseconds
 
-	Runs    bool // schedules
-	Works   bool // the queues
-	Orders  bool // enqueues in transactions of its own
-	StandBy bool
-	Fails   bool // whatever it handles, for good
+	Migrates bool // and nothing else
+	Runs     bool // schedules
+	Works    bool // the queues
+	Orders   bool // enqueues in transactions of its own
+	StandBy  bool
+	Fails    bool // whatever it handles, for good
 
 	Skew     time.Duration // by which the clock of its machine is wrong
 	Register int           // of the load, so many schedules are registered again at its start
@@ -71,12 +73,17 @@ func (p part) play(ctx context.Context) error {
 		return err
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = p.Name
-	config.ConnConfig.Tracer = &freezer{after: p.FreezeStep}
+	freezer := new(freezer)
+	config.ConnConfig.Tracer = freezer
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
+	if p.Migrates {
+		freezer.after = p.FreezeStep
+		return p.migrate(ctx, pool)
+	}
 	e, err := p.open(ctx, pool)
 	if ctx.Err() != nil {
 		return nil
@@ -85,6 +92,7 @@ func (p part) play(ctx context.Context) error {
 		return err
 	}
 	say("ready")
+	freezer.after = p.FreezeStep
 	parts := 0
 	ended := make(chan error)
 	begin := func(f func() error) {
@@ -108,6 +116,18 @@ func (p part) play(ctx context.Context) error {
 		err = errors.Join(err, <-ended)
 	}
 	return err
+}
+
+func (p part) migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	for {
+		applied, err := pgengine.Migrate(ctx, pool, p.Schema)
+		if err == nil {
+			say("migrated", len(applied))
+			return nil
+		}
+		say("lost", err)
+		pause(ctx)
+	}
 }
 
 // open opens the engine, once the server is there.
@@ -345,21 +365,29 @@ func (s *talking) advanceCarelessly(ctx context.Context, t *store.Tick) (bool, e
 	return true, err
 }
 
-// freezer freezes the process within a transaction, once so many batches of it
-// have been answered.
+// freezer freezes the process within a transaction, once so many round trips of it
+// have been made.
 type freezer struct {
 	after int
 	once  sync.Once
 }
 
 func (f *freezer) TraceBatchEnd(_ context.Context, conn *pgx.Conn, _ pgx.TraceBatchEndData) {
-	const answered = "answered"
+	f.trip(conn)
+}
+
+func (f *freezer) TraceQueryEnd(_ context.Context, conn *pgx.Conn, _ pgx.TraceQueryEndData) {
+	f.trip(conn)
+}
+
+func (f *freezer) trip(conn *pgx.Conn) {
+	const trips = "trips"
 	data := conn.PgConn().CustomData()
-	n, _ := data[answered].(int)
+	n, _ := data[trips].(int)
 	if n++; conn.PgConn().TxStatus() != 'T' {
 		n = 0
 	}
-	data[answered] = n
+	data[trips] = n
 	if n > 0 && n == f.after {
 		f.once.Do(func() {
 			say("freezing")
@@ -376,4 +404,3 @@ func (*freezer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 	return ctx
 }
 func (*freezer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (*freezer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)     {}
