@@ -4,8 +4,11 @@
 // [tickonce.Engine] as in memory. Any number of processes may have one.
 // [Engine.In] is one whose calls are part of a transaction of the caller's.
 //
-// It is begun: no release of it is promised to go on with the tables of the one
-// before. docs/POSTGRES.md has what is there.
+// Nothing is released yet. From the first release on [Migrate] brings the tables
+// of every release to its own, with all that is in them.
+//
+// docs/POSTGRES.md is the manual of who operates it: the schema and its
+// privileges, what to look at, repairs, backups, errors and limits.
 //
 // # How a call is made
 //
