@@ -15,7 +15,6 @@ import (
 )
 
 // manual is what docs/POSTGRES.md has of SQL, by the comment that each block
-// manual is what docs/POSTGRES.md has of SQL, by the comment that each block
 // begins with. Of a file outside of its module go's test cache does not know: who
 // changes it runs the test with -count=1.
 func manual(t *testing.T) map[string]string {
@@ -203,14 +202,19 @@ func TestTheManualPurgesTheDead(t *testing.T) {
 // What a restored state has given out since its backup is not given out again.
 func TestTheManualRaisesIDsAfterARestore(t *testing.T) {
 	o := newOperator(t)
-	require.NoError(t, enqueue(o.Engine.Engine, "q"))
+	for range 3 {
+		require.NoError(t, enqueue(o.Engine.Engine, "q"))
+		job, err := o.Claim(ctx, "q", "w")
+		require.NoError(t, err)
+		require.NoError(t, job.Ack(ctx))
+	}
 	before, err := o.Lock(ctx, "l", "o", time.Second)
 	require.NoError(t, err)
 	o.do("after a restore")
 	id, err := o.Enqueue(ctx, "q", nil, tickonce.EnqueueOptions{})
 	require.NoError(t, err)
-	require.Greater(t, int64(id), int64(1_000_000))
+	require.EqualValues(t, 3+1_000_000+1, id)
 	after, err := o.Lock(ctx, "another", "o", time.Second)
 	require.NoError(t, err)
-	require.Greater(t, after.Term(), before.Term()+999_999)
+	require.Equal(t, before.Term()+1_000_000+1, after.Term())
 }

@@ -95,8 +95,9 @@ insert into tickonce.queue_tally (queue, pending, claimed, dead, claims, retried
 select queue, sum(pending), sum(claimed), sum(dead), sum(claims), sum(retried), sum(done), sum(died), sum(cancelled), sum(requeued), sum(purged)
 from old group by queue`)
 
-// foldEvery is how many writes it takes until one adds up summands.
-const foldEvery = 64
+// foldEvery is how many writes it takes until one adds up summands: a prime, so
+// that of queues that are written to in turns each has its turn.
+const foldEvery = 61
 
 // fold adds up the summands of the queues that a call has written to, and those
 // of the totals, after some of the calls. Nothing depends on it, so that it may
