@@ -38,12 +38,12 @@ func (s *Store) Acquire(ctx context.Context, lock, owner string, ttlMS int64) (g
 	if err != nil {
 		return g, err
 	}
-	for !g.OK && g.Lease.Term == 0 && err == nil {
+	for found := false; !found && err == nil; {
 		err = s.one(ctx, acquire, []any{given, lock, owner, ttlMS}, func(row pgx.CollectableRow) error {
-			g.Lease.Lock = lock
+			found, g.Lease.Lock = true, lock
 			return row.Scan(&g.Now, &g.Lease.Owner, &g.Lease.Term, &g.Lease.TTLMS, &g.Lease.ExpiresAt)
 		})
-		g.OK = g.Lease.Term != 0 && g.Lease.Owner == owner
+		g.OK = found && g.Lease.Owner == owner
 	}
 	if err != nil {
 		return store.Grant{}, err

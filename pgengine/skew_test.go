@@ -1,6 +1,7 @@
 package pgengine
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -64,6 +65,7 @@ func aTickAndATrigger(t *testing.T, s *Store, pool *pgxpool.Pool) {
 
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
 	_, err = tx.Exec(t.Context(), s.texts[lockLeaseAlone])
 	require.NoError(t, err)
 	tick := store.Tick{
@@ -171,6 +173,56 @@ func TestTicksAndClaimsPassOverLockedRows(t *testing.T) {
 	})
 }
 
+// Until a tick is written nobody else gets its lease, though that has expired
+// meanwhile.
+func TestL6ALeaseIsNotTakenUnderATick(t *testing.T) {
+	eachWay(t, func(t *testing.T, s *Store, pool *pgxpool.Pool) {
+		c, err := s.Commit(t.Context(), &store.Batch{Puts: []store.Put{{Guard: store.Guard{Name: "s"}, Row: store.Schedule{
+			Name: "s", Spec: "@every 1s", Queue: "q", CatchUp: store.CatchUp{Max: 64}, Cursor: 1_000_000, DueAt: 1_000_000,
+		}}}})
+		require.NoError(t, err)
+		lease, err := s.Acquire(t.Context(), store.SchedulerLock, "o", 60_000)
+		require.NoError(t, err)
+		tx, err := pool.Begin(t.Context())
+		require.NoError(t, err)
+		defer tx.Rollback(t.Context())
+		_, err = tx.Exec(t.Context(), s.texts[insertFires], []store.ScheduleID{c.Puts[0].ID}, []int64{1_000_000}, 0, 0)
+		require.NoError(t, err)
+
+		ticked, taken := make(chan struct{}), make(chan struct{})
+		go func() { // waits for tx to know whether the boundary has fired
+			defer close(ticked)
+			_, err = s.Advance(t.Context(), &store.Tick{
+				By: lease.Lease, Now: 1_000_000, Moves: []store.Move{{ID: c.Puts[0].ID, Rev: 1, DueAt: store.None, Fires: 1}},
+				Fires: []store.Fire{{Boundary: 1_000_000}},
+			})
+		}()
+		waiting(t, pool, ticked)
+		later := *s
+		later.now = func() store.Instant { return 2_000_000 }
+		var g store.Grant
+		var takeErr error
+		go func() {
+			defer close(taken)
+			g, takeErr = later.Acquire(t.Context(), store.SchedulerLock, "other", 60_000)
+		}()
+		for waits := 0; waits < 2; {
+			select {
+			case <-taken:
+				t.Error("the lease was taken under a tick")
+				waits = 2
+			default:
+				require.NoError(t, pool.QueryRow(t.Context(), "select count(*) from pg_locks where not granted").Scan(&waits))
+			}
+		}
+		require.NoError(t, tx.Rollback(t.Context()))
+		<-ticked
+		<-taken
+		require.NoError(t, errors.Join(err, takeErr))
+		require.True(t, g.OK)
+	})
+}
+
 var lockSome = sql(`
 with s as (select from tickonce.schedule where name = 'a' for update)
 select (select count(*) from s), id from tickonce.job where id % 2 = 1 for update`)
@@ -188,6 +240,7 @@ func TestX9OfTwoClaimsThatDoNotSeeEachOtherOneGetsAJobThatIsAlone(t *testing.T) 
 
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
+	defer tx.Rollback(t.Context())
 	joined := *s
 	joined.db, joined.writes = tx, nil
 	first, err := joined.Claim(t.Context(), "q", "a", make([]store.Job, 1))
