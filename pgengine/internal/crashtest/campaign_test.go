@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
 )
 
 var (
@@ -34,10 +32,6 @@ const runners, workers = 3, 2
 // and that is seen.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t, "fsync = on")
-	admin := server.Pool(t)
-	_, err := admin.Exec(ctx, "create role app login")
-	require.NoError(t, err)
 	for i, variant := range []struct {
 		name   string
 		runner part
@@ -48,7 +42,8 @@ func TestCampaign(t *testing.T) {
 		{name: "unguarded", runner: part{Leads: true, Careless: true}, faulty: true},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
-			w := newWorld(t, server, fmt.Sprint("engine", i), fmt.Sprint("app", i), "app")
+			t.Parallel()
+			w := alone(t)
 			w.exec("drop index " + quoted(w.base.Schema, "job_fire"))
 			w.register(load)
 			c := &campaign{world: w, runner: variant.runner, rng: rand.New(rand.NewPCG(*seed, uint64(i)))}

@@ -50,9 +50,9 @@ func TestALeaderFrozenBetweenReadAndWrite(t *testing.T) {
 		says    string
 		doubles bool
 	}{
-		{"lease", part{}, "false 0 10", false},
-		{"no lease", part{Leads: true}, "true 0 10", false},
-		{"no guard", part{Leads: true, Careless: true}, "true 10 0", true},
+		{"lease", part{}, "false 0 ", false},
+		{"no lease", part{Leads: true}, "true 0 ", false},
+		{"no guard", part{Leads: true, Careless: true}, "true ", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,12 +72,13 @@ func TestALeaderFrozenBetweenReadAndWrite(t *testing.T) {
 				w.until(other, "advanced")
 			}
 			w.signal(frozen, syscall.SIGCONT)
-			require.Equal(t, c.says, w.until(frozen, "advanced").more)
+			l := w.until(frozen, "advanced")
+			require.True(t, strings.HasPrefix(l.more, c.says), l)
 			w.dismiss(func(line) {})
 
 			_, v := w.judged()
 			if c.doubles {
-				require.GreaterOrEqual(t, v.faults[doubleFire], 10)
+				require.NotZero(t, v.faults[doubleFire])
 				return
 			}
 			require.Empty(t, v.faults, strings.Join(v.told, "\n"))
@@ -194,25 +195,40 @@ func TestAMigrationThatIsFrozen(t *testing.T) {
 	c.dismiss(func(line) {})
 }
 
-// A worker that is frozen between a claim and its settle loses the claim when
-// that lapses: another does the job, and the settle of the first is refused.
+// Who is frozen between a claim and its settle loses the claim when that lapses:
+// another has the job in hand, and what the first does is refused, since it is of
+// an earlier attempt. A worker asks first whether it still has the claim.
 func TestAWorkerFrozenBetweenClaimAndSettle(t *testing.T) {
 	t.Parallel()
-	w := shared(t)
-	id := w.order("a", tickonce.EnqueueOptions{Visibility: time.Second})
-	frozen := w.begin(part{Name: "frozen", Works: true, FreezeHandler: true})
-	require.Equal(t, fmt.Sprint(id, " 1"), w.until(frozen, "handling").more)
-	w.until(frozen, "freezing")
-	w.stopped(frozen)
+	for name, p := range map[string]part{"a worker": {Works: true}, "by hand": {Acks: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := shared(t)
+			id := w.order("a", tickonce.EnqueueOptions{Visibility: time.Second})
+			p.Name, p.FreezeHandler = "frozen", true
+			frozen := w.begin(p)
+			require.Equal(t, fmt.Sprint(id, " 1"), w.until(frozen, "handling").more)
+			w.until(frozen, "freezing")
+			w.stopped(frozen)
 
-	other := w.begin(part{Name: "other", Works: true})
-	require.Equal(t, fmt.Sprint(id, " 2"), w.until(other, "handling").more)
-	require.Equal(t, fmt.Sprint(id), w.until(other, "done").more)
-	w.signal(frozen, syscall.SIGCONT)
-	w.until(frozen, "claim_lost")
-	w.dismiss(func(l line) { require.NotEqual(t, "done", l.what) })
+			e := w.engine(false)
+			var jobs []*tickonce.Job
+			for len(jobs) == 0 {
+				var err error
+				jobs, err = e.ClaimBatch(ctx, "a", "other", 1)
+				require.NoError(t, err)
+			}
+			require.Equal(t, id, jobs[0].ID)
+			require.Equal(t, 2, jobs[0].Attempt)
+			w.signal(frozen, syscall.SIGCONT)
+			for l := w.next(); l.what != "claim_lost"; l = w.next() {
+				require.NotEqual(t, "done", l.what)
+			}
+			w.dismiss(func(line) {})
 
-	a, v := w.judged()
-	require.Empty(t, v.faults, strings.Join(v.told, "\n"))
-	require.Len(t, a.jobs, 1)
+			a, v := w.judged()
+			require.Empty(t, v.faults, strings.Join(v.told, "\n"))
+			require.Len(t, a.jobs, 1)
+		})
+	}
 }

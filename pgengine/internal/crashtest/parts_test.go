@@ -45,6 +45,7 @@ type part struct {
 	Orders   bool // enqueues in transactions of its own
 	StandBy  bool
 	Fails    bool // whatever it handles, for good
+	Acks     bool // a job that it claims by hand
 
 	Skew     time.Duration // by which the clock of its machine is wrong
 	Register int           // of the load, so many schedules are registered again at its start
@@ -108,6 +109,9 @@ func (p part) play(ctx context.Context) error {
 				return e.RunWorker(ctx, queue, p.handler(pool), tickonce.WorkerConfig{Name: p.Name, Concurrency: 8})
 			})
 		}
+	}
+	if p.Acks {
+		begin(func() error { return p.ack(ctx, e.Engine) })
 	}
 	if p.Orders {
 		begin(func() error { return p.order(ctx, pool, e) })
@@ -221,6 +225,25 @@ func (p part) handler(pool *pgxpool.Pool) tickonce.Handler {
 			return tickonce.RetryAfter(10*time.Millisecond, errors.New("not yet"))
 		}
 		return nil
+	}
+}
+
+// ack claims one job and acks it.
+func (p part) ack(ctx context.Context, e *tickonce.Engine) error {
+	jobs, err := e.ClaimBatch(ctx, queues[0], p.Name, 1)
+	if err != nil || len(jobs) == 0 {
+		return errors.Join(err, errors.New("no job"))
+	}
+	say("handling", jobs[0].ID, jobs[0].Attempt)
+	if p.FreezeHandler {
+		say("freezing")
+		freeze()
+	}
+	switch err := jobs[0].Ack(ctx); {
+	case errors.Is(err, tickonce.ErrClaimLost):
+		return nil // an event has told it
+	default:
+		return err
 	}
 }
 

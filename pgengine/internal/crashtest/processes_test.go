@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		err = p.play(ctx)
 	}
+	if err == nil {
+		<-ctx.Done()
+	}
 	if err != nil {
 		say("failed", err)
 		os.Exit(1)
@@ -74,8 +77,9 @@ type crew struct {
 }
 
 type process struct {
-	part part
-	cmd  *exec.Cmd
+	part  part
+	cmd   *exec.Cmd
+	ended bool // it is to end, or has
 }
 
 // line is what a process has said, or its end.
@@ -92,7 +96,7 @@ func newCrew(t *testing.T) *crew {
 	c := &crew{t: t, lines: make(chan line, 1<<16), alive: map[*process]bool{}}
 	t.Cleanup(func() {
 		for p := range c.alive {
-			c.signal(p, syscall.SIGKILL)
+			_ = p.cmd.Process.Kill()
 		}
 		for len(c.alive) > 0 {
 			c.take(<-c.lines)
@@ -133,12 +137,13 @@ func (c *crew) start(p part) *process {
 	return started
 }
 
-// next is what is said next, by anybody.
+// next is what is said next, by anybody. Nobody ends by itself.
 func (c *crew) next() line {
 	c.t.Helper()
 	l := <-c.lines
 	c.take(l)
 	require.NotEqual(c.t, "failed", l.what, l)
+	require.True(c.t, l.by.ended || !l.ended, "%s has ended: %v", l.by.part.Name, l.err)
 	return l
 }
 
@@ -159,12 +164,12 @@ func (c *crew) until(p *process, what string) line {
 		if l.by == p && l.what == what {
 			return l
 		}
-		require.False(c.t, l.by == p && l.ended, "%s has ended: %v", p.part.Name, l.err)
 	}
 }
 
 func (c *crew) signal(p *process, s syscall.Signal) {
 	c.t.Helper()
+	p.ended = p.ended || s == syscall.SIGKILL || s == syscall.SIGTERM
 	require.NoError(c.t, p.cmd.Process.Signal(s))
 }
 

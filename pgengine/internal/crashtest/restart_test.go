@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
 )
 
 // A process whose loops run the schedules, work and enqueue lives through crashes
@@ -14,11 +12,7 @@ import (
 // stands by. It goes on by itself each time, and nothing is lost or done twice.
 func TestAWholeProcessOutlivesTheServer(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t, "fsync = on")
-	admin := server.Pool(t)
-	_, err := admin.Exec(ctx, "create role app login")
-	require.NoError(t, err)
-	w := newWorld(t, server, "engine", "app", "app")
+	w := alone(t)
 	w.register(load[:50])
 	whole := w.begin(part{Name: "whole", Runs: true, Works: true, Orders: true, StandBy: true})
 	goesOn := func() {
@@ -32,15 +26,15 @@ func TestAWholeProcessOutlivesTheServer(t *testing.T) {
 	}
 	goesOn()
 
-	server.Kill(t)
+	w.server.Kill(t)
 	w.until(whole, "retrying")
-	server.Run(t)
+	w.server.Run(t)
 	w.admin.Reset()
 	goesOn()
 
-	server.Kill(t)
+	w.server.Kill(t)
 	w.until(whole, "stand_by")
-	server.Run(t)
+	w.server.Run(t)
 	w.admin.Reset()
 	w.until(whole, "leading")
 	goesOn()

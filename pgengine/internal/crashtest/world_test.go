@@ -49,6 +49,15 @@ func shared(t *testing.T) *world {
 	return newWorld(t, pgtest.Shared(t), pgtest.Schema(t), pgtest.Schema(t), pgtest.Role(t))
 }
 
+// alone is a world on a server of its own, which may crash.
+func alone(t *testing.T) *world {
+	t.Helper()
+	server := pgtest.Start(t, "fsync = on")
+	_, err := server.Pool(t).Exec(ctx, "create role app login")
+	require.NoError(t, err)
+	return newWorld(t, server, "engine", "app", "app")
+}
+
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
 	_, err := w.admin.Exec(ctx, sql, args...)
