@@ -29,13 +29,23 @@ func jobTargets(j *store.Job) []any {
 	}
 }
 
+// few are so many pending jobs of a queue that to list some of them is to sort
+// all of them. Where there are more, and so enough of them among the others, the
+// table is gone through in the order of ids.
+const few = "10000"
+
+// The operators without effect leave the planner one index for each of the parts:
+// it would take any other that seems as good, and read all of it.
 var readJobs = sql(`
+with queue as materialized (select coalesce(sum(pending), 0) < ` + few + ` as few from tickonce.queue_tally where queue = $1)
 select ` + jobColumns + ` from (
-  (select id from tickonce.job where queue = $1 and -state = -1 and $2 in (0, 1) and id >= $3 order by id limit $4)
+  (select id from tickonce.job j where (select few from queue) and $2 in (0, 1) and j.queue = $1 and j.state = 1 and j.id + 0 >= $3 order by j.id + 0 limit $4)
   union all
-  (select id from tickonce.job where queue = $1 and -state = -2 and $2 in (0, 2) and id >= $3 order by id limit $4)
+  (select id from tickonce.job j where not (select few from queue) and $2 in (0, 1) and j.queue || '' = $1 and j.state + 0 = 1 and j.id >= $3 order by j.id limit $4)
   union all
-  (select id from tickonce.job where queue = $1 and -state = -3 and $2 in (0, 3) and id >= $3 order by id limit $4)
+  (select id from tickonce.job where queue = $1 and state = 2 and $2 in (0, 2) and id + 0 >= $3 order by id + 0 limit $4)
+  union all
+  (select id from tickonce.job where queue = $1 and state = 3 and $2 in (0, 3) and id >= $3 order by id limit $4)
   order by id limit $4) found join tickonce.job j using (id)
 order by j.id`)
 

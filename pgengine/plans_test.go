@@ -49,10 +49,12 @@ func TestCallsReadWhatTheyAreAbout(t *testing.T) {
 				ends, delays, errs = append(ends, int32(store.Done)), append(delays, 0), append(errs, "")
 			}
 			for name, read := range map[string]int{
-				"claim":  blocks(t, pool, s, claimReady, nil, "full", 10, "w"),
-				"settle": blocks(t, pool, s, settleAll, nil, ids, attempts, ends, ends, delays, errs, 100, 1_000_000),
-				"queues": blocks(t, pool, s, readQueues, "full", []byte("full"), 1),
-				"jobs":   blocks(t, pool, s, readJobs, "full", 2, 0, 10),
+				"claim":   blocks(t, pool, s, claimReady, nil, "full", 10, "w"),
+				"settle":  blocks(t, pool, s, settleAll, nil, ids, attempts, ends, ends, delays, errs, 100, 1_000_000),
+				"queues":  blocks(t, pool, s, readQueues, "full", []byte("full"), 1),
+				"all":     blocks(t, pool, s, readJobs, "full", 0, 0, 10),
+				"claimed": blocks(t, pool, s, readJobs, "full", int(store.Claimed), 0, 10),
+				"dead":    blocks(t, pool, s, readJobs, "full", int(store.Dead), 0, 10),
 			} {
 				require.Less(t, read, 400, "%s: blocks of 8 kB, of %d jobs", name, filled)
 			}
@@ -60,7 +62,7 @@ func TestCallsReadWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-// filled is how many jobs a queue has that is full.
+// filled is how many jobs two queues have, one of ten in the shorter one.
 const filled = 60_000
 
 func fill(t *testing.T, s *Store) func() {
@@ -73,9 +75,40 @@ func fill(t *testing.T, s *Store) func() {
 var fillQueue = sql(`
 with jobs as (
   insert into tickonce.job (queue, visibility_ms, base_backoff_ms, max_attempts, enqueued_at, run_at, priority)
-  select 'full', 60000, 1000, 3, 0, 0, 0 from generate_series(1, $1::integer)
+  select case when n % 10 = 0 then 'short' else 'full' end, 60000, 1000, 3, 0, 0, n % 3 from generate_series(1, $1::integer) n returning queue
 )
-insert into tickonce.queue_tally (queue, pending) values ('full', $1)`)
+insert into tickonce.queue_tally (queue, pending) select queue, count(*) from jobs group by queue`)
+
+// Jobs are listed in the order of their ids, whatever the length of their queue.
+func TestJobsOfLongAndShortQueuesAreListed(t *testing.T) {
+	pool, schema := pgtest.Pool(t), pgtest.Schema(t)
+	_, err := Migrate(t.Context(), pool, schema)
+	require.NoError(t, err)
+	s := newStore(pool, schema, store.Limits{}, nil)
+	fill(t, s)()
+	for _, queue := range []string{"full", "short"} {
+		claimed := make([]store.Job, 50) // of all priorities the highest, and so not the first ids
+		_, err := s.Claim(t.Context(), queue, "w", claimed)
+		require.NoError(t, err)
+		for _, f := range []store.Filter{{Queue: queue}, {Queue: queue, State: store.Pending}, {Queue: queue, State: store.Claimed}} {
+			for f.From = 0; f.From < 300; f.From += 97 {
+				got := []store.JobID{}
+				rows, err := pool.Query(t.Context(), "select id from "+pgx.Identifier{schema, "job"}.Sanitize()+
+					" where queue = $1 and $2::int in (0, state) and id >= $3 order by id limit 7", f.Queue, int(f.State), int64(f.From))
+				require.NoError(t, err)
+				want, err := pgx.CollectRows(rows, pgx.RowTo[store.JobID])
+				require.NoError(t, err)
+				page := make([]store.Job, 7)
+				n, _, err := s.Jobs(t.Context(), f, page)
+				require.NoError(t, err)
+				for _, j := range page[:n] {
+					got = append(got, j.ID)
+				}
+				require.Equal(t, want, got, "%+v", f)
+			}
+		}
+	}
+}
 
 // blocks is how many blocks a statement reads that is planned as those of the
 // store are. What it writes is undone.

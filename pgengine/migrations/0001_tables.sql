@@ -115,10 +115,9 @@ create index job_claim on job (queue, priority desc, run_at, id) where state = 1
 create index job_lapse on job (queue, ready_at) where state = 2;
 -- What a claim buries, in its order: few jobs expire, and few have no attempt left.
 create index job_doom on job (queue, doomed_at, id) where doomed_at < 9223372036854775807;
--- Lists, of one state or of all. The sign hides it from the queries of claims:
--- with state itself it would seem as good to them as job_claim, and they would
--- read and sort the whole queue.
-create index job_list on job (queue, (-state), id);
+-- Lists of the dead ones. Those of pending and of claimed jobs have no index of
+-- their own: every job would pay for it twice.
+create index job_dead on job (queue, id) where state = 3;
 -- The live jobs of a schedule's name.
 create index job_live on job (schedule, state) where schedule <> '' and origin = 0 and state < 3;
 -- The jobs that may have to wait until they are alone (X9).
