@@ -62,12 +62,13 @@ v as materialized (
     with ordinality v(id, rev, cursor, due_at, set_at, hold_reason, hold_since, hold_times, ends, pending, claimed, fires, ix)
 ),
 locked as materialized (
-  select s.name, s.queue, s.overlap, s.counted, before.counted as counted_before, live.pending as live_pending, live.claimed as live_claimed, v.*
-  from v join tickonce.schedule s on s.id = v.id and s.rev = v.rev join tickonce.schedule before on before.id = v.id,
-  lateral (
-    select count(*) filter (where j.state = 1) as pending, count(*) filter (where j.state = 2) as claimed from tickonce.job j
-    where before.overlap <> 0 and j.schedule = before.name and j.schedule <> '' and j.origin = 0 and j.state < 3
-  ) live
+  select s.name, s.queue, s.overlap, s.counted, live.counted as counted_before, live.pending as live_pending, live.claimed as live_claimed, v.*
+  from v join tickonce.schedule s on s.id = v.id and s.rev = v.rev
+  left join lateral (
+    select before.counted, count(j.id) filter (where j.state = 1) as pending, count(j.id) filter (where j.state = 2) as claimed
+    from tickonce.schedule before left join tickonce.job j on j.schedule = before.name and j.schedule <> '' and j.origin = 0 and j.state < 3
+    where s.overlap <> 0 and before.id = v.id group by before.id
+  ) live on true
   where exists (select from lead) for no key update of s skip locked
 ),
 held as materialized (
@@ -79,6 +80,7 @@ skipped as materialized (
   select h.name as schedule, h.id as schedule_id, k as ix, k > f.at as again, ($21::smallint[])[k] as reason, ($22::bigint[])[k] as every_ms,
     ($23::bigint[])[k] as first, ($24::bigint[])[k] as last, ($25::bigint[])[k] as count
   from held h, lateral (select ($20::integer[])[h.ix] as at, ($26::integer[])[h.ix] as n) f, generate_series(f.at, f.at + f.n - 1) k
+  where f.n > 0
 ),
 taken as materialized (
   select r.id, k.ix, k.last, k.count
