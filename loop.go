@@ -14,7 +14,8 @@ import (
 //
 // It is the goroutine's driver of [Runner.Step]: it sleeps on the engine's
 // clock in slices of at most 1 s, since timers stand still while a machine
-// sleeps (L7), and is woken at once by a schedule that this engine adds (L8).
+// sleeps (L7), and is woken at once by a schedule that this engine adds (L8), or
+// by [Engine.WakeRunners].
 func (e *Engine) RunSchedules(ctx context.Context) error {
 	r := e.NewRunner()
 	for ctx.Err() == nil {
@@ -60,7 +61,7 @@ func (e *Engine) RunSchedules(ctx context.Context) error {
 //
 // It is the goroutine's driver of [Worker.Step], as [Engine.RunSchedules] is of
 // [Runner.Step], and woken at once by a job that this engine enqueues, fires or
-// retries; by others within [WorkerConfig.Poll].
+// retries, or by [Engine.WakeWorkers]; by others within [WorkerConfig.Poll].
 func (e *Engine) RunWorker(ctx context.Context, queue string, handle Handler, c WorkerConfig) error {
 	w, err := e.NewWorker(queue, c)
 	if err != nil {
