@@ -23,9 +23,9 @@ const runners, workers = 3, 2
 
 // Under load runners are killed again and again, some are frozen for longer than
 // their lease, workers and an application are killed, too, and the server
-// crashes. The machines' clocks are an hour wrong, those of some. In the end each
-// boundary has fired once, or was skipped and that is recorded, and each job and
-// each order is accounted for.
+// crashes. The clocks of some machines are an hour wrong. In the end each boundary
+// has fired once, or was skipped and that is recorded, and each job and each order
+// is accounted for.
 //
 // The unique index of boundaries is dropped: the lease and the cursor's guard
 // hold this, and the cursor's alone. Without either the same load fires twice,
@@ -104,24 +104,21 @@ func (c *campaign) run() {
 	c.dismiss(c.hear)
 }
 
-func (c *campaign) name(role string) string {
-	c.started++
-	return fmt.Sprint(role, "-", c.started)
-}
-
 func (c *campaign) beginRunner() *process {
 	p := c.runner
-	p.Name, p.Runs, p.Register = c.name("runner"), true, c.rng.IntN(4)
+	p.Runs, p.Register = true, c.rng.IntN(4)
+	return c.beginPart("runner", p)
+}
+
+func (c *campaign) beginWorker() *process { return c.beginPart("worker", part{Works: true}) }
+func (c *campaign) beginApp() *process    { return c.beginPart("app", part{Orders: true}) }
+
+// beginPart starts a process on a machine whose clock is right, or an hour wrong.
+func (c *campaign) beginPart(role string, p part) *process {
+	c.started++
+	p.Name = fmt.Sprint(role, "-", c.started)
 	p.Skew = time.Duration(c.rng.IntN(3)-1) * time.Hour
 	return c.begin(p)
-}
-
-func (c *campaign) beginWorker() *process {
-	return c.begin(part{Name: c.name("worker"), Works: true})
-}
-
-func (c *campaign) beginApp() *process {
-	return c.begin(part{Name: c.name("app"), Orders: true})
 }
 
 // strike freezes a runner, or kills one, at some instant after some of its

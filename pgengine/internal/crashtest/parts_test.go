@@ -42,7 +42,7 @@ type part struct {
 	Migrates bool // and nothing else
 	Runs     bool // schedules
 	Works    bool // the queues
-	Orders   bool // enqueues in transactions of its own
+	Orders   bool // enqueues in transactions of its own, and triggers schedules
 	StandBy  bool
 	Fails    bool // whatever it handles, for good
 	Acks     bool // a job that it claims by hand
@@ -248,10 +248,16 @@ func (p part) ack(ctx context.Context, e *tickonce.Engine) error {
 }
 
 // order takes orders, each with a job in the transaction that it is written in.
-// Every fifth is given up.
+// Every fifth is given up. Between them it triggers schedules that mind their live
+// jobs.
 func (p part) order(ctx context.Context, pool *pgxpool.Pool, e *pgengine.Engine) error {
-	for ctx.Err() == nil {
-		if err := p.orderOnce(context.WithoutCancel(ctx), pool, e); err != nil {
+	endless := context.WithoutCancel(ctx)
+	for n := 0; ctx.Err() == nil; n++ {
+		err := p.orderOnce(endless, pool, e)
+		if s := load[n%len(load)]; err == nil && s.options.Overlap != tickonce.OverlapAllow {
+			_, err = e.Trigger(endless, s.name)
+		}
+		if err != nil && !errors.Is(err, tickonce.ErrOverlap) && !errors.Is(err, tickonce.ErrConflict) && !errors.Is(err, tickonce.ErrNotFound) {
 			say("lost", err)
 			pause(ctx)
 		}
