@@ -315,8 +315,11 @@ func (a *account) judgeLives(v *verdict) {
 	}
 }
 
-// judgeOverlaps: jobs of a schedule that does not let them overlap were not live,
-// pending or claimed beside each other.
+// judgeOverlaps: a schedule that does not let its jobs overlap has one in hand at
+// most, and has not fired beside one that is in the way. That a job which was in
+// hand is to be tried again may be written before a fire that did not see it: what
+// ends a claim is not kept from it by the fires. So for a schedule that lets one
+// wait, only those are in the way that nobody has claimed yet.
 func (a *account) judgeOverlaps(v *verdict) {
 	type step struct {
 		change
@@ -331,31 +334,23 @@ func (a *account) judgeOverlaps(v *verdict) {
 		}
 	}
 	slices.SortFunc(steps, func(x, y step) int { return cmp.Compare(x.id, y.id) })
-	lives := map[int64]*store.Live{}
+	live := map[int64]map[int64]change{} // the jobs of a schedule, as they were changed last
 	for _, s := range steps {
-		g := a.schedules[s.job.Schedule]
-		live := lives[s.job.Schedule]
-		if live == nil {
-			live = &store.Live{}
-			lives[s.job.Schedule] = live
+		g, jobs := a.schedules[s.job.Schedule], live[s.job.Schedule]
+		if jobs == nil {
+			jobs = map[int64]change{}
+			live[s.job.Schedule] = jobs
 		}
-		switch s.before {
-		case 0:
-			if g.overlap.Blocked(*live) {
-				v.fault(overlaps, "%s fired job %d beside %+v", g.name, s.job.id, *live)
+		for id, c := range jobs {
+			if s.before == 0 && (g.overlap == store.SkipLive || c.after == store.Pending && c.attempts == 0) {
+				v.fault(overlaps, "%s fired job %d beside job %d, of state %d at attempt %d", g.name, s.job.id, id, c.after, c.attempts)
 			}
-		case store.Pending:
-			live.Pending--
-		case store.Claimed:
-			live.Claimed--
+			if s.after == store.Claimed && c.after == store.Claimed && id != s.job.id {
+				v.fault(overlaps, "%s has jobs %d and %d in hand", g.name, s.job.id, id)
+			}
 		}
-		switch s.after {
-		case store.Pending:
-			live.Pending++
-		case store.Claimed:
-			if live.Claimed++; live.Claimed > 1 {
-				v.fault(overlaps, "%s has %d jobs in hand", g.name, live.Claimed)
-			}
+		if jobs[s.job.id] = s.change; s.after != store.Pending && s.after != store.Claimed {
+			delete(jobs, s.job.id)
 		}
 	}
 }

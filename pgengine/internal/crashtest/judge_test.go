@@ -56,6 +56,14 @@ func TestEachFaultIsSeen(t *testing.T) {
 		{offGrid, func(a *account) { a.schedules[1].fired[8000]++ }},
 		{early, func(a *account) { a.jobs[1].at = 4999 }},
 		{overlaps, func(a *account) { a.jobs[2].changes[0].id, a.jobs[1].changes[3].id = 4, 5 }},
+		{overlaps, func(a *account) { // one waits already
+			a.schedules[1].overlap = store.BufferOne
+			a.jobs[2].changes[0].id, a.jobs[1].changes[1].id = 2, 5
+		}},
+		{overlaps, func(a *account) { // two in hand
+			a.schedules[1].overlap = store.BufferOne
+			a.jobs[2].changes[0].id, a.jobs[2].changes[1].id, a.jobs[1].changes[2].id, a.jobs[1].changes[3].id = 3, 4, 5, 6
+		}},
 		{impossible, func(a *account) { a.jobs[1].changes[1].attempts = 2 }},
 		{impossible, func(a *account) { a.jobs[1].changes[3].before = store.Pending }},
 		{impossible, func(a *account) { a.jobs[1].changes = slices.Delete(a.jobs[1].changes, 1, 2) }},
@@ -77,6 +85,12 @@ func TestEachFaultIsSeen(t *testing.T) {
 		v := a.judge()
 		require.Contains(t, v.faults, c.kind)
 	}
+	a := clean() // the first job is to be tried again when the second fires
+	a.schedules[1].overlap = store.BufferOne
+	a.jobs[1].changes = append(a.jobs[1].changes[:3], change{4, store.Claimed, store.Pending, 1})
+	v := a.judge()
+	require.NotContains(t, v.faults, overlaps)
+
 	c := &campaign{done: []int64{1, 2}, ordered: []int64{1}}
 	for _, more := range []campaign{{done: []int64{1}}, {done: []int64{3}}, {done: []int64{4}}, {ordered: []int64{2}}} {
 		v := verdict{faults: map[string]int{}}
