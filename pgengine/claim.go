@@ -22,21 +22,23 @@ select ` + rowColumns + ` from ` + breakers + ` order by s.id for no key update 
 // does not wait to be alone for one that was claimed before.
 const ready = `j.run_at <= now and j.doomed_at > now and not ` + waits
 
-// priorities are those of the pending jobs of the queue $2, found one after
-// another, since the index for claims begins with them.
+// priorities are those of the pending jobs of the queue $2, with the first job of
+// each, found one after another, since the index for claims begins with them.
 const priorities = `priorities as (
-  (select priority from tickonce.job where queue = $2 and state = 1 order by priority desc limit 1)
+  (select priority, run_at, id from tickonce.job where queue = $2 and state = 1 order by priority desc, run_at, id limit 1)
   union all
-  select (select j.priority from tickonce.job j where j.queue = $2 and j.state = 1 and j.priority < p.priority order by j.priority desc limit 1)
-  from priorities p where p.priority is not null
+  select x.* from priorities p, lateral (
+    select priority, run_at, id from tickonce.job j
+    where j.queue = $2 and j.state = 1 and j.priority < p.priority order by priority desc, run_at, id limit 1) x
 )`
 
 // pending locks pending jobs of a priority p, which are ready and are what more
-// says.
+// says. It begins with the first one, past what vacuum has not removed yet of
+// those that were claimed.
 func pending(more string) string {
 	return `lateral (
     select j.id, j.schedule, j.alone, j.origin, j.priority, j.run_at from tickonce.job j
-    where j.queue = $2 and j.state = 1 and j.priority = p.priority and ` + ready + more + `
+    where j.queue = $2 and j.state = 1 and j.priority = p.priority and (j.run_at, j.id) >= (p.run_at, p.id) and ` + ready + more + `
     order by j.run_at, j.id limit $3 for update skip locked) x`
 }
 
