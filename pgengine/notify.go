@@ -129,7 +129,7 @@ var (
 //
 // It takes a connection from the pool, which is the listener's from then on and
 // counts to the pool's MaxConns no longer. If that breaks, or hears nothing of a
-// notification that it sent itself, as behind a pooler in transaction mode, it
+// notification that is sent to try it, as behind a pooler in transaction mode, it
 // connects again after 0.1 s, doubling up to 5 s, and wakes all loops once, since
 // something may have been missed. The observer is told by an event of the kind
 // [tickonce.EventRetrying] with the phase [tickonce.PhaseListen].
@@ -188,6 +188,7 @@ func (s *Store) listen(ctx context.Context, heard func(notice string)) error {
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
 		defer cancel()
+		_, _ = conn.Exec(bounded, "unlisten *") // a pooler keeps the session
 		_ = conn.Close(bounded)
 	}()
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{s.schema}.Sanitize()); err != nil {
@@ -200,7 +201,12 @@ func (s *Store) listen(ctx context.Context, heard func(notice string)) error {
 			heard(notice)
 		}
 	}
-	if err := s.probe(ctx, conn, origin, hear); err != nil {
+	// A pooler in transaction mode gives to a connection what that has notified
+	// itself of, and nothing else: so another one asks first.
+	err = s.probe(ctx, conn, origin, hear, func(ctx context.Context) error {
+		return s.notify(ctx, origin, []string{ofNothing})
+	})
+	if err != nil {
 		return err
 	}
 	heard(ofNothing)
@@ -215,7 +221,13 @@ func (s *Store) listen(ctx context.Context, heard func(notice string)) error {
 		case ctx.Err() != nil || quiet.Err() == nil:
 			return explain(err)
 		}
-		if err := s.probe(ctx, conn, origin, hear); err != nil {
+		err = s.probe(ctx, conn, origin, hear, func(ctx context.Context) error {
+			bounded, cancel := context.WithTimeout(ctx, answerTime)
+			defer cancel()
+			_, err := conn.Exec(bounded, "select pg_notify($1, $2)", s.schema, origin+" "+ofNothing)
+			return explain(err)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -236,24 +248,24 @@ func (s *Store) own(ctx context.Context) (*pgx.Conn, error) {
 	return conn.Hijack(), nil
 }
 
-// probe sends a notification to itself, and hears what comes until that does.
-func (s *Store) probe(ctx context.Context, conn *pgx.Conn, origin string, hear func(notice string)) error {
+// probe asks for a notification of nothing by the listener, and hears what comes
+// until that does.
+func (s *Store) probe(ctx context.Context, conn *pgx.Conn, origin string, hear func(notice string), ask func(context.Context) error) error {
+	if err := ask(ctx); err != nil {
+		return err
+	}
 	bounded, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	own := origin + " " + ofNothing
-	if _, err := conn.Exec(bounded, "select pg_notify($1, $2)", s.schema, own); err != nil {
-		return explain(err)
-	}
 	for {
 		n, err := conn.WaitForNotification(bounded)
 		switch {
-		case err == nil && n.Payload == own:
+		case err == nil && n.Payload == origin+" "+ofNothing:
 			return nil
 		case err == nil:
 			hear(n.Payload)
 		case ctx.Err() == nil && bounded.Err() != nil:
-			return &storeError{err, remedy{text: fmt.Sprintf("what the connection notified itself of did not come back within %v: "+
-				"LISTEN takes a session of its own, which no pooler in transaction mode gives", answerTime)}}
+			return &storeError{err, remedy{text: fmt.Sprintf("a notification that was sent to try it did not come within %v: "+
+				"LISTEN takes a session of its own, which no pooler in transaction mode gives: give it a direct connection, or do without", answerTime)}}
 		default:
 			return explain(err)
 		}

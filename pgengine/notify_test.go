@@ -285,14 +285,23 @@ func TestL8NotificationsAreCoalesced(t *testing.T) {
 	require.Equal(t, "end", next(t, heard))
 }
 
-// Where a connection hears nothing, as behind a pooler, that is an error, which
-// says so.
+// Behind a pooler in transaction mode a connection hears nothing but what it has
+// notified itself of. That is an error, which says so, and the session of the
+// server is left as it was.
 func TestL8AConnectionThatHearsNothing(t *testing.T) {
-	e, _ := pair(t)
-	conn, err := e.store.own(ctx)
-	require.NoError(t, err)
-	defer conn.Close(ctx)
+	_, l := pair(t)
 	defer func(before time.Duration) { answerTime = before }(answerTime)
 	answerTime = 50 * time.Millisecond
-	require.ErrorContains(t, e.store.probe(ctx, conn, "x", nil), "LISTEN takes a session of its own")
+	var last string
+	l.proxy.Decide(func(sql string) pgtest.Verdict {
+		last = sql
+		return pgtest.Pass
+	})
+	l.proxy.Deafen()
+	bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := l.store.listen(bounded, func(string) { require.Fail(t, "it heard something") })
+	require.ErrorContains(t, err, "LISTEN takes a session of its own")
+	l.proxy.Decide(nil)
+	require.Equal(t, "unlisten *", last)
 }

@@ -37,6 +37,7 @@ type Proxy struct {
 	decide  func(sql string) Verdict
 	lost    int
 	refuses bool
+	deaf    bool
 	conns   map[*proxied]struct{}
 }
 
@@ -102,6 +103,20 @@ func (p *Proxy) Refuse(refuses bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuses = refuses
+}
+
+// Deafen keeps from clients the notifications that come while they ask for
+// nothing, as a pooler in transaction mode does.
+func (p *Proxy) Deafen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = true
+}
+
+func (p *Proxy) deafened() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deaf
 }
 
 // Cut ends all connections that there are.
@@ -218,11 +233,12 @@ func (c *proxied) replies() {
 			c.readys++
 		}
 		losing, lost := c.lostAt >= 0, ready && c.readys == c.lostAt
+		unasked := m.kind() == 'A' && c.readys == c.syncs
 		c.mu.Unlock()
 		if lost {
 			return
 		}
-		if losing {
+		if losing || unasked && c.proxy.deafened() {
 			continue
 		}
 		if _, err := c.client.Write(m); err != nil {
