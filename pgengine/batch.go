@@ -91,8 +91,11 @@ type liveKey struct{ queue, key string }
 // those whose breakers may be told of an end.
 var lockRows, readKeys, countRows = sql(`
 select ` + rowColumns + ` from tickonce.schedule s
-where s.name = any($1::text[]) or s.breaker > 0 and s.id in (
-  select schedule_id from tickonce.job where id = any($2::bigint[]) and schedule <> '' and origin = 0)
+where s.id = any(array(
+  select id from tickonce.schedule where name = any($1::text[])
+  union all
+  select schedule_id from tickonce.job where id = any($2::bigint[]) and schedule <> '' and origin = 0))
+and (s.name = any($1::text[]) or s.breaker > 0)
 order by s.id for update`), sql(`
 select j.id, j.queue, j.key from tickonce.job j join unnest($1::text[], $2::text[]) v(queue, key) on j.queue = v.queue and j.key = v.key
 where j.key <> '' and j.state < 3`), sql(`

@@ -14,7 +14,7 @@ import (
 // about to touch is left to it.
 var lockDoomed, needTold, lockTold = sql(`
 select ` + endColumns + ` from tickonce.job j
-where j.queue = $1 and j.doomed_at <= $2 order by j.doomed_at, j.id limit 1000 for update skip locked`), sql(`
+where j.queue = $1 and j.doomed_at <= $2 and j.doomed_at < 9223372036854775807 order by j.doomed_at, j.id limit 1000 for update skip locked`), sql(`
 select s.id from ` + breakers), sql(`
 select ` + rowColumns + ` from ` + breakers + ` order by s.id for no key update skip locked`)
 

@@ -193,7 +193,7 @@ over as (
 ),`
 	dropped = `
 gone as (
-  delete from tickonce.ENTRY e using over where e.id = over.id
+  delete from tickonce.ENTRY e where e.id = any(array(select id from over))
   returning e.schedule, e.schedule_id, e.LAST as last, WEIGHT as weight
 ),
 noted as (

@@ -22,8 +22,10 @@ func TestCallsReadWhatTheyAreAbout(t *testing.T) {
 	require.NoError(t, err)
 	s := newStore(pool, schema, store.Limits{}, nil)
 	analyze := func() {
-		_, err := pool.Exec(t.Context(), "analyze "+pgx.Identifier{schema, "job"}.Sanitize())
-		require.NoError(t, err)
+		for _, table := range []string{"job", "schedule", "run"} {
+			_, err := pool.Exec(t.Context(), "analyze "+pgx.Identifier{schema, table}.Sanitize())
+			require.NoError(t, err)
+		}
 	}
 	for _, c := range []struct {
 		name    string
@@ -51,18 +53,25 @@ func TestCallsReadWhatTheyAreAbout(t *testing.T) {
 			for name, read := range map[string]int{
 				"claim":   blocks(t, pool, s, claimReady, nil, "full", 10, "w"),
 				"settle":  blocks(t, pool, s, settleAll, nil, ids, attempts, ends, ends, delays, errs, 100, 1_000_000),
+				"bury":    blocks(t, pool, s, lockDoomed, "full", 1),
+				"write":   blocks(t, pool, s, lockRows, []string{"s1"}, ids),
+				"tell":    blocks(t, pool, s, lockEnded, ids),
+				"name":    blocks(t, pool, s, readNames, ids),
+				"trim":    blocks(t, pool, s, trimRunsOfName, []string{"s1"}, 1),
+				"drop":    blocks(t, pool, s, trimRuns, filled-10),
 				"queues":  blocks(t, pool, s, readQueues, "full", []byte("full"), 1),
 				"all":     blocks(t, pool, s, readJobs, "full", 0, 0, 10),
 				"claimed": blocks(t, pool, s, readJobs, "full", int(store.Claimed), 0, 10),
 				"dead":    blocks(t, pool, s, readJobs, "full", int(store.Dead), 0, 10),
 			} {
-				require.Less(t, read, 400, "%s: blocks of 8 kB, of %d jobs", name, filled)
+				require.Less(t, read, 400, "%s: blocks of 8 kB, of %d jobs, schedules and runs", name, filled)
 			}
 		})
 	}
 }
 
-// filled is how many jobs two queues have, one of ten in the shorter one.
+// filled is how many schedules and runs there are, and jobs in two queues, one of
+// ten in the shorter one.
 const filled = 60_000
 
 func fill(t *testing.T, s *Store) func() {
@@ -76,7 +85,17 @@ var fillQueue = sql(`
 with jobs as (
   insert into tickonce.job (queue, visibility_ms, base_backoff_ms, max_attempts, enqueued_at, run_at, priority)
   select case when n % 10 = 0 then 'short' else 'full' end, 60000, 1000, 3, 0, 0, n % 3 from generate_series(1, $1::integer) n returning queue
-)
+),
+schedules as (
+  insert into tickonce.schedule (rev, name, spec, queue, visibility_ms, base_backoff_ms, max_attempts, expires_ms, window_ms, catch_up_max,
+    newest, anchor, cursor, due_at, set_at, priority, paused, overlap, run_once, at_anchor, breaker, failures)
+  select 1, 's' || n, '@every 1h', 'full', 60000, 1000, 3, 0, 0, 64, false, 0, n, n, 0, 0, 0, 0, false, false, 3, 0 from generate_series(1, $1) n
+),
+runs as (
+  insert into tickonce.run (schedule, schedule_id, job, fire_at, fired_at, started_at, ended_at, attempt, ended, became, error)
+  select 's' || n % 10000, 1, n, n, 0, 0, 0, 1, 1, 4, '' from generate_series(1, $1) n returning weight
+),
+total as (insert into tickonce.total_tally (runs) select sum(weight) from runs)
 insert into tickonce.queue_tally (queue, pending) select queue, count(*) from jobs group by queue`)
 
 // Jobs are listed in the order of their ids, whatever the length of their queue.

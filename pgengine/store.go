@@ -53,10 +53,11 @@ func (s *Store) reading(ctx context.Context) (given *int64, err error) {
 
 // planning is how the statements of a transaction are to be planned: each once,
 // whatever its arguments are, and by indexes, however short the tables were when
-// that was done. To plan one takes longer than to execute it, and to compile it
-// far longer.
+// that was done. To plan one takes longer than to execute it, and to compile it,
+// or to start workers for it, far longer.
 const planning = `set_config('plan_cache_mode', 'force_generic_plan', true) once, set_config('enable_seqscan', 'off', true) by,
-  set_config('enable_bitmapscan', 'off', true) indexes, set_config('jit', 'off', true) uncompiled`
+  set_config('enable_bitmapscan', 'off', true) indexes, set_config('jit', 'off', true) uncompiled,
+  set_config('max_parallel_workers_per_gather', '0', true) alone`
 
 var planOnce, readClock = sql(`select from ` + planning), sql(`select tickonce.instant($1)`)
 
