@@ -97,22 +97,10 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	if err != nil {
 		return c, err
 	}
-	var hard bool
-	err = s.call(ctx, func(ctx context.Context) error {
-		return again(func() error {
-			c = store.Claim{}
-			return s.ask(ctx, claimReady, []any{given, queue, len(dst), worker}, func(row pgx.CollectableRow) error {
-				targets := []any{&c.Now, &hard}
-				if row.RawValues()[2] == nil {
-					return row.Scan(append(targets, make([]any, jobWidth)...)...)
-				}
-				j := &dst[c.N]
-				c.N++
-				*j = store.Job{}
-				return row.Scan(append(targets, jobTargets(j)...)...)
-			})
-		})
-	})
+	hard := s.writes == nil // where somebody claims another job of the schedule, a step of another's transaction can be made again
+	if !hard {
+		hard, err = s.claimReady(ctx, given, queue, worker, dst, &c)
+	}
 	if err != nil {
 		return store.Claim{}, err
 	}
@@ -130,6 +118,27 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 		return store.Claim{}, err
 	}
 	return c, nil
+}
+
+// claimReady claims in one statement, and reports whether it is not a claim that
+// is made so.
+func (s *Store) claimReady(ctx context.Context, given *int64, queue, worker string, dst []store.Job, c *store.Claim) (hard bool, err error) {
+	err = s.call(ctx, func(ctx context.Context) error {
+		return again(func() error {
+			*c = store.Claim{}
+			return s.ask(ctx, claimReady, []any{given, queue, len(dst), worker}, func(row pgx.CollectableRow) error {
+				targets := []any{&c.Now, &hard}
+				if row.RawValues()[2] == nil {
+					return row.Scan(append(targets, make([]any, jobWidth)...)...)
+				}
+				j := &dst[c.N]
+				c.N++
+				*j = store.Job{}
+				return row.Scan(append(targets, jobTargets(j)...)...)
+			})
+		})
+	})
+	return hard, err
 }
 
 // claim buries, and then hands out.

@@ -23,7 +23,8 @@
 // trips. Steps are every Commit of more than inserts, or with inserts that find
 // their key or may find no room; a tick with a queue that may be too short for
 // it; a claim that finds jobs to bury, lapsed claims, or several jobs of one
-// schedule of which one has to be alone; a settle that may change a breaker.
+// schedule of which one has to be alone, and every one in a transaction of the
+// caller's own; a settle that may change a breaker.
 // Where the history is full, a tick and a settle drop its oldest entries in the
 // same statement; a step is made there of several runs at once that push out
 // one with a long error, and of a tick that would drop a range that takes in
@@ -37,9 +38,10 @@
 // history weighs, nobody locks: each write adds a summand, and now and then one
 // takes the place of several. So the length of a queue is judged by what was
 // committed when the statement began, and several that insert at once may exceed
-// a limit by what they insert. What is tried again within a call is what others
-// have kept from being written: a deadlock, a serialization failure, or two of
-// one key or name.
+// a limit by what they insert. What is tried again within a step, a claim or an
+// insert is what others have kept from being written: a deadlock, a serialization
+// failure, two of one key or name, or two alone of one schedule. In a transaction
+// of the caller's own it is a step that is tried again, from a savepoint.
 //
 // Statements are planned once for each connection, for indexes, whatever the
 // settings of the server: to plan one takes longer than to execute it.

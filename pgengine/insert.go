@@ -69,11 +69,15 @@ func (s *Store) insert(ctx context.Context, given *int64, b *store.Batch) (c sto
 	var ids []int64
 	var queues []string
 	err = s.call(ctx, func(ctx context.Context) error {
-		return again(func() error {
+		ask := func() error {
 			return s.ask(ctx, insertAll, append(args, s.limits.QueueLength), func(row pgx.CollectableRow) error {
 				return row.Scan(&c.Now, &hard, &ids, &queues)
 			})
-		})
+		}
+		if s.writes == nil {
+			return ask() // an error has undone another's transaction
+		}
+		return again(ask)
 	})
 	if err != nil || hard {
 		return store.Committed{}, hard, err

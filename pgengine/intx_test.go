@@ -95,8 +95,6 @@ func TestO7ARefusedCallLeavesTheTransactionAsItWas(t *testing.T) {
 	require.Equal(t, [4]int64{1, 1, 1, 1}, found(t, e.Engine, pool, orders))
 }
 
-// A transaction that stays open, as one does whose client hangs, is in nobody's
-// way: others enqueue, claim and settle, and ticks go on.
 // What the engine sets for its own transactions it does not set for another's.
 func TestO7TheUsersTransactionKeepsItsSettings(t *testing.T) {
 	e, pool, _ := newEngine(t, tickonce.Config{})
@@ -119,6 +117,32 @@ func TestO7TheUsersTransactionKeepsItsSettings(t *testing.T) {
 	require.JSONEq(t, before, settings())
 }
 
+// A transaction that is stricter than read committed is told of it if it has to
+// be begun again.
+func TestO7ASerializationFailureIsToldInTheUsersTransaction(t *testing.T) {
+	e, pool, orders := newEngine(t, tickonce.Config{})
+	var txs [2]pgx.Tx
+	for i := range txs {
+		var err error
+		txs[i], err = pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.Serializable})
+		require.NoError(t, err)
+		defer func() { _ = txs[i].Rollback(context.WithoutCancel(t.Context())) }()
+		_, err = txs[i].Exec(t.Context(), "select from "+orders.Sanitize())
+		require.NoError(t, err)
+	}
+	enqueue := func(tx pgx.Tx) error { // reads how long the queue is, which the other one changes
+		in, err := e.In(tx)
+		require.NoError(t, err)
+		_, err = in.Enqueue(t.Context(), "q", nil, tickonce.EnqueueOptions{})
+		return err
+	}
+	require.NoError(t, enqueue(txs[0]))
+	require.NoError(t, txs[0].Commit(t.Context()))
+	require.ErrorContains(t, enqueue(txs[1]), "(SQLSTATE 40001)")
+}
+
+// A transaction that stays open, as one does whose client hangs, is in nobody's
+// way: others enqueue, claim and settle, and ticks go on.
 func TestO7AnOpenTransactionKeepsNobodyWaiting(t *testing.T) {
 	e, pool, _ := newEngine(t, tickonce.Config{})
 	_, err := e.Schedule(t.Context(), "s", "@every 1s", "q", nil, tickonce.ScheduleOptions{Anchor: time.Unix(0, 0), Breaker: 3})

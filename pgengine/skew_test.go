@@ -2,6 +2,7 @@ package pgengine
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -359,3 +360,42 @@ func TestTextsThatPostgreSQLDoesNotKeepAreRefused(t *testing.T) {
 }
 
 var countAll = sql(`select (select count(*) from tickonce.job) + (select count(*) from tickonce.schedule) + (select count(*) from tickonce.lease)`)
+
+// Of two transactions that each claim a job of one schedule, which is to be
+// alone, the second finds nothing when the first has committed, and goes on.
+func TestX9ClaimsInTransactionsOfOthers(t *testing.T) {
+	s, pool := newTestStore(t)
+	in := store.Insert{
+		RunAt: store.None, Stamps: store.Stamps{VisibilityMS: 1000, MaxAttempts: 3},
+		From: &store.Source{Schedule: "s", FireAt: store.None, Alone: true},
+	}
+	var txs [2]pgx.Tx
+	var stores [2]*Store
+	for i := range txs {
+		in.Queue = fmt.Sprint(i)
+		_, err := s.Commit(t.Context(), &store.Batch{Inserts: []store.Insert{in}})
+		require.NoError(t, err)
+		txs[i], err = pool.Begin(t.Context())
+		require.NoError(t, err)
+		defer func() { _ = txs[i].Rollback(ctx) }()
+		joined := *s
+		joined.db, joined.writes = txs[i], nil
+		stores[i] = &joined
+	}
+	c, err := stores[0].Claim(t.Context(), "0", "w", make([]store.Job, 1))
+	require.NoError(t, err)
+	require.Equal(t, 1, c.N)
+	done := make(chan struct{})
+	var second store.Claim
+	var secondErr error
+	go func() {
+		defer close(done)
+		second, secondErr = stores[1].Claim(t.Context(), "1", "w", make([]store.Job, 1))
+	}()
+	waiting(t, pool, done)
+	require.NoError(t, txs[0].Commit(t.Context()))
+	<-done
+	require.NoError(t, secondErr)
+	require.Zero(t, second.N)
+	require.NoError(t, txs[1].Commit(t.Context()))
+}

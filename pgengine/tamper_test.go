@@ -290,7 +290,7 @@ func tamperedIn(t *testing.T, s *Store, pool *pgxpool.Pool, sql string, stepped 
 		return
 	}
 	joined := *s
-	joined.db, joined.writes = tx, nil
+	joined.db = tx
 	if stepped {
 		joined = *byStep(t, &joined)
 	}
