@@ -205,11 +205,13 @@ func (d *demonstration) sent(ctx context.Context, after time.Time, reports int) 
 	})
 }
 
-// working waits until a process has a job in hand or, also in the name of one
-// that was killed, has none any more.
+// working waits until a process has a job in hand whose report is not sent or,
+// also in the name of one that was killed, has none any more.
 func (d *demonstration) working(ctx context.Context, name string, has bool) error {
 	return d.until(ctx, func() (does bool, err error) {
-		err = d.pool.QueryRow(ctx, `select exists (select from `+schema+`.job where state = 2 and worker like $1)`, name+"-%").Scan(&does)
+		err = d.pool.QueryRow(ctx, `
+select exists (select from `+schema+`.job where state = 2 and worker like $1
+  and not exists (select from tickonce_example_sent where job = id))`, name+"-%").Scan(&does)
 		return does == has, err
 	})
 }

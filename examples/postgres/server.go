@@ -72,7 +72,12 @@ func startServer(ctx context.Context) (database string, stop func(), err error) 
 		if err == nil {
 			return database, stop, conn.Close(ctx)
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			stop()
+			return "", nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	stop()
 	return "", nil, errors.New("the server takes no connections")
