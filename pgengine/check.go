@@ -34,7 +34,7 @@ func checkIsolation(ctx context.Context, tx pgx.Tx) error {
 		return explain(err)
 	}
 	if isolation != "read committed" {
-		return fmt.Errorf("the transactions of the role %q are %s by default, want read committed: take default_transaction_isolation from it, or from its database", role, isolation)
+		return fmt.Errorf("the transactions of the role %q are %s by default, want read committed: take default_transaction_isolation from the role, its database or the connection string", role, isolation)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ select current_user, current_setting('server_encoding'), current_setting('server
 	if replica {
 		faults = append(faults, errors.New("the server is a replica, which takes no writes: connect to the primary, as target_session_attrs=read-write does"))
 	} else if readOnly {
-		faults = append(faults, fmt.Errorf("the sessions of the role %q are read-only: take default_transaction_read_only from it", role))
+		faults = append(faults, fmt.Errorf("the sessions of the role %q are read-only: take default_transaction_read_only from the role, its database or the connection string", role))
 	}
 	return errors.Join(faults...)
 }
@@ -76,20 +76,17 @@ func checkSchema(ctx context.Context, tx pgx.Tx, schema string, wanted int) erro
 	err := tx.QueryRow(ctx, `
 select current_user, n.oid is not null, coalesce(has_schema_privilege(n.oid, 'usage'), false),
   array(
-    select case
-        when c.relkind = 'S' then 'usage on sequence '
-        when c.relname = 'migration' then 'select on '
-        else 'select, insert, update and delete on '
-      end || c.relname
-    from pg_class c
+    select string_agg(p.name, ', ' order by p.rank) || case c.relkind when 'S' then ' on sequence ' else ' on ' end || c.relname
+    from pg_class c, unnest(case
+        when c.relkind = 'S' then '{usage}'::text[]
+        when c.relname = 'migration' then '{select}'
+        else '{select,insert,update,delete}'
+      end) with ordinality p(name, rank)
     where c.relnamespace = n.oid and case
-        when c.relkind = 'S' then not has_sequence_privilege(c.oid, 'usage')
-        when c.relkind not in ('r', 'p') then false
-        when c.relname = 'migration' then not has_table_privilege(c.oid, 'select')
-        else not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
-          and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
+        when c.relkind = 'S' then not has_sequence_privilege(c.oid, p.name)
+        else c.relkind in ('r', 'p') and not has_table_privilege(c.oid, p.name)
       end
-    order by c.relname)
+    group by c.relkind, c.relname order by c.relname)
 from (select) as always left join pg_namespace n on n.nspname = $1`, schema).
 		Scan(&role, &exists, &usable, &lacking)
 	if err != nil {
@@ -101,7 +98,7 @@ from (select) as always left join pg_namespace n on n.nspname = $1`, schema).
 	case !usable:
 		return fmt.Errorf("the role %q lacks usage on schema %q: %s", role, schema, remedy)
 	case len(lacking) > 0:
-		return fmt.Errorf("in schema %q the role %q lacks %s: %s", schema, role, strings.Join(lacking, ", "), remedy)
+		return fmt.Errorf("in schema %q the role %q lacks %s: %s", schema, role, strings.Join(lacking, "; "), remedy)
 	}
 	found, err := schemaVersion(ctx, tx, schema)
 	if err == nil && found != wanted {

@@ -16,6 +16,7 @@ import (
 var remedies = map[string]remedy{
 	"08":    {text: lost},
 	"25006": {"the server is a replica or the session is read-only: connect to the primary, as target_session_attrs=read-write does", true},
+	"26000": {text: shared},
 	"28":    {"check the user, the password and the server's pg_hba.conf", true},
 	"3D":    {"create the database, or name another", true},
 	"3F":    {changed, true},
@@ -24,15 +25,17 @@ var remedies = map[string]remedy{
 	"42703": {changed, true},
 	"42883": {changed, true},
 	"42P01": {changed, true},
+	"42P05": {shared, true},
 	"53100": {text: "make room on the server's disk"},
 	"53300": {text: "lower MaxConns of the pools that use the server, or raise its max_connections"},
 	"55P03": {text: "another transaction held what it needs for longer than lock_timeout: pg_stat_activity shows which"},
-	"57014": {text: "unless somebody cancelled it, raise the role's statement_timeout"},
+	"57014": {text: "unless somebody cancelled it, raise the role's statement_timeout, or see in pg_stat_activity who holds a lock"},
 }
 
 const (
 	lost    = "the connection to the server was lost; whether the statement was done is not known"
 	changed = "the schema is not as pgengine.Migrate made it"
+	shared  = "a pooler gives the session to several: it takes PgBouncer 1.21 with max_prepared_statements, or default_query_exec_mode=exec in the connection string"
 )
 
 // A remedy is what to do about an error, and whether asking again fails alike

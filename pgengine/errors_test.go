@@ -59,6 +59,16 @@ func TestR2ErrorsSayWhatToDo(t *testing.T) {
 			return fails(t, pool, "select from "+quoted(schema, "gone"))
 		}, `ERROR: relation "` + schema + `.gone" does not exist (SQLSTATE 42P01): the schema is not as pgengine.Migrate made it`, true},
 
+		{"a session that has the statements of another", func(t *testing.T) error {
+			return fails(t, pgtest.Open(t, config(role)), "prepare mine as select; prepare mine as select")
+		}, `ERROR: prepared statement "mine" already exists (SQLSTATE 42P05): a pooler gives the session to several: ` +
+			"it takes PgBouncer 1.21 with max_prepared_statements, or default_query_exec_mode=exec in the connection string", true},
+
+		{"a session that has not the statements of this", func(t *testing.T) error {
+			return fails(t, pgtest.Open(t, config(role)), "execute mine")
+		}, `ERROR: prepared statement "mine" does not exist (SQLSTATE 26000): a pooler gives the session to several: ` +
+			"it takes PgBouncer 1.21 with max_prepared_statements, or default_query_exec_mode=exec in the connection string", false},
+
 		{"the database does not exist", func(t *testing.T) error {
 			c := config(role)
 			c.ConnConfig.Database = "nowhere"
@@ -80,7 +90,7 @@ func TestR2ErrorsSayWhatToDo(t *testing.T) {
 
 		{"a statement takes too long", func(t *testing.T) error {
 			return fails(t, pgtest.Open(t, config(pgtest.Superuser, "statement_timeout=1ms")), "select pg_sleep(600)")
-		}, "ERROR: canceling statement due to statement timeout (SQLSTATE 57014): unless somebody cancelled it, raise the role's statement_timeout", false},
+		}, "ERROR: canceling statement due to statement timeout (SQLSTATE 57014): unless somebody cancelled it, raise the role's statement_timeout, or see in pg_stat_activity who holds a lock", false},
 
 		{"a lock is held for too long", func(t *testing.T) error {
 			tx, err := pool.Begin(ctx)
