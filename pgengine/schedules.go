@@ -25,9 +25,13 @@ from (
   select * from tickonce.schedule where name >= $1 and convert_to(name, 'UTF8') >= $2 order by name limit $3
 ) s, ` + live + `
 order by s.name`), sql(`
+with clock as materialized (select tickonce.instant($1) as now)
 select ` + scheduleColumns + `, live.pending, live.claimed
 from (
-  select * from tickonce.schedule where due_at < 9223372036854775807 order by due_at, name limit $1
+  (select * from tickonce.schedule where due_at <= (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit $2)
+  union all
+  (select * from tickonce.schedule where due_at > (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit 1)
+  order by due_at, name limit $2
 ) s, ` + live + `
 order by s.due_at, s.name`)
 
@@ -76,13 +80,18 @@ func (s *Store) Schedules(ctx context.Context, name string, dst []store.Schedule
 	return n, now, err
 }
 
-// Due implements [store.Store]. It reads one row more than dst holds, if there
-// is one, due or not: the first that it does not answer says when to look again.
+// Due implements [store.Store]. It reads one row more than dst holds of those that
+// are due, or the first that is not: the first that it does not answer says when
+// to look again.
 func (s *Store) Due(ctx context.Context, dst []store.Schedule) (due store.Due, err error) {
+	given, err := s.reading(ctx)
+	if err != nil {
+		return due, err
+	}
 	var rows int
 	var next store.Schedule
 	due.Next = store.None
-	due.Now, err = s.read(ctx, readDue, []any{len(dst) + 1}, func(row pgx.CollectableRow) error {
+	due.Now, err = s.readAt(ctx, given, readDue, []any{given, len(dst) + 1}, func(row pgx.CollectableRow) error {
 		rows++
 		if rows > len(dst) {
 			return scanCounted(row, &next)

@@ -78,6 +78,11 @@ func (s *Store) read(ctx context.Context, q statement, args []any, f func(pgx.Co
 	if err != nil {
 		return 0, err
 	}
+	return s.readAt(ctx, given, q, args, f)
+}
+
+// readAt is read for a call that has read the clock.
+func (s *Store) readAt(ctx context.Context, given *int64, q statement, args []any, f func(pgx.CollectableRow) error) (now store.Instant, err error) {
 	b := s.batch()
 	if given == nil {
 		b.Queue(s.texts[readClock], given).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
