@@ -201,6 +201,7 @@ func TestAnExhaustedPool(t *testing.T) {
 		"tick":      func() error { _, err := s.Advance(ctx, &store.Tick{}); return err },
 		"claim":     func() error { _, err := s.Claim(ctx, "q", "worker", make([]store.Job, 1)); return err },
 		"settle":    func() error { _, err := s.Settle(ctx, []store.Settle{{}}, make([]bool, 1)); return err },
+		"listener":  func() error { return s.listen(ctx, nil) },
 	} {
 		require.EqualError(t, call(), "context deadline exceeded: within 1ms none of the pool's 2 connections became free: "+
 			"raise its MaxConns, or give the engine a pool of its own", name)

@@ -183,7 +183,7 @@ func (e *Engine) observe(event tickonce.Event) {
 func (s *Store) listen(ctx context.Context, heard func(notice string)) error {
 	conn, err := s.own(ctx)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
@@ -234,18 +234,19 @@ func (s *Store) listen(ctx context.Context, heard func(notice string)) error {
 }
 
 // own takes a connection out of the pool.
-func (s *Store) own(ctx context.Context) (*pgx.Conn, error) {
+func (s *Store) own(ctx context.Context) (conn *pgx.Conn, err error) {
 	pool, ok := s.db.(*pgxpool.Pool)
 	if !ok {
 		return nil, errors.New("a transaction does not listen")
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.callTime)
-	defer cancel()
-	conn, err := pool.Acquire(bounded)
-	if err != nil {
-		return nil, err
-	}
-	return conn.Hijack(), nil
+	err = s.call(ctx, func(ctx context.Context) error {
+		pooled, err := pool.Acquire(ctx)
+		if err == nil {
+			conn = pooled.Hijack()
+		}
+		return err
+	})
+	return conn, err
 }
 
 // probe asks for a notification of nothing by the listener, and hears what comes

@@ -185,7 +185,7 @@ func (d *demonstration) stop() (err error) {
 
 // leader waits until another process than the one named leads.
 func (d *demonstration) leader(ctx context.Context, another string) (name string, err error) {
-	return name, d.until(ctx, func() (bool, error) {
+	err = d.until(ctx, func() (bool, error) {
 		var owner string
 		err := d.pool.QueryRow(ctx, `select owner from `+schema+`.lease where lock = '__alkstore_scheduler'`).Scan(&owner)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -194,6 +194,7 @@ func (d *demonstration) leader(ctx context.Context, another string) (name string
 		name, _, _ = strings.Cut(owner, "-")
 		return name != another, err
 	})
+	return name, err
 }
 
 // sent waits until so many reports were sent of boundaries after an instant.
