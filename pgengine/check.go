@@ -87,6 +87,10 @@ select current_user, n.oid is not null, coalesce(has_schema_privilege(n.oid, 'us
         else c.relkind in ('r', 'p') and not has_table_privilege(c.oid, p.name)
       end
     group by c.relkind, c.relname order by c.relname)
+  || array(
+    select 'execute on function ' || p.proname
+    from pg_proc p where p.pronamespace = n.oid and not has_function_privilege(p.oid, 'execute')
+    order by p.proname)
 from (select) as always left join pg_namespace n on n.nspname = $1`, schema).
 		Scan(&role, &exists, &usable, &lacking)
 	if err != nil {

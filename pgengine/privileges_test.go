@@ -9,7 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tickonce/tickonce"
 	"github.com/tickonce/tickonce/pgengine/internal/pgtest"
+	"github.com/tickonce/tickonce/store"
 )
 
 // documented returns pools of the two roles that docs/POSTGRES.md describes, who
@@ -54,4 +56,20 @@ func TestDocumentedPrivileges(t *testing.T) {
 	_, err := migrate(ctx, app, schema, append(twoSteps, migration{3, "0003_more", "create table three (n int)"}))
 	require.ErrorContains(t, err, "0003_more: ERROR: permission denied for schema")
 	require.NoError(t, check(ctx, app, schema, 2), "nothing is half migrated")
+}
+
+// They suffice, too, where functions are not everybody's, and one that is missing
+// shows at the start.
+func TestDocumentedPrivilegesWhereFunctionsAreNotPublic(t *testing.T) {
+	owner, app, schema := documented(t)
+	exec(t, owner, "alter default privileges revoke execute on functions from public")
+	_, err := Migrate(ctx, owner, schema)
+	require.NoError(t, err)
+	_, err = New(ctx, app, tickonce.Config{}, Options{Schema: schema})
+	require.NoError(t, err)
+	_, err = newStore(app, schema, store.Limits{}, nil).Acquire(ctx, "lock", "owner", 1000)
+	require.NoError(t, err)
+	exec(t, owner, "revoke execute on all functions in schema "+quoted(schema)+" from "+app.Config().ConnConfig.User)
+	_, err = New(ctx, app, tickonce.Config{}, Options{Schema: schema})
+	require.ErrorContains(t, err, `lacks execute on function instant; execute on function later: grant the role`)
 }
