@@ -167,14 +167,15 @@ func migrateOnce(ctx context.Context, db Database, schema string, migrations []m
 func makeSchema(ctx context.Context, tx pgx.Tx, schema string) error {
 	var exists, holds bool
 	err := tx.QueryRow(ctx, `
-select exists (select from pg_namespace where nspname = $1),
-  exists (select from pg_class where relnamespace = (select oid from pg_namespace where nspname = $1))`,
+with n as (select oid from pg_namespace where nspname = $1)
+select exists (select from n), exists (select from pg_class where relnamespace in (select oid from n))
+  or exists (select from pg_type where typnamespace in (select oid from n)) or exists (select from pg_proc where pronamespace in (select oid from n))`,
 		schema).Scan(&exists, &holds)
 	if err != nil {
 		return explain(err)
 	}
 	if holds {
-		return fmt.Errorf("schema %q holds tables of others: name one that does not exist, or is empty", schema)
+		return fmt.Errorf("schema %q holds what others have made: name one that does not exist, or is empty", schema)
 	}
 	name := pgx.Identifier{schema}.Sanitize()
 	if !exists { // "if not exists" would ask for the privilege to make one even where it is there
@@ -195,9 +196,9 @@ select exists (select from pg_namespace where nspname = $1),
 func schemaVersion(ctx context.Context, tx pgx.Tx, schema string) (version int, err error) {
 	var exists bool
 	err = tx.QueryRow(ctx, `
-select exists (
-  select from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname = $1 and c.relname = 'migration' and a.attname = 'version' and a.atttypid = 'int'::regtype)`,
+select count(*) = 3 from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = 'migration' and (a.attname, a.atttypid::regtype) in (
+  ('version', 'int'::regtype), ('name', 'text'::regtype), ('migrated_at', 'timestamptz'::regtype))`,
 		schema).Scan(&exists)
 	if err == nil && exists {
 		err = tx.QueryRow(ctx, "select coalesce(max(version), 0) from "+pgx.Identifier{schema, "migration"}.Sanitize()).Scan(&version)

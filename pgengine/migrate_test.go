@@ -180,15 +180,29 @@ func TestMigrateRefusesANewerSchema(t *testing.T) {
 	require.Equal(t, VersionError{Schema: schema, Found: 2, Wanted: 1}, *version)
 }
 
+func TestMigrateRefusesASchemaWithAFunctionOrATypeOfOthers(t *testing.T) {
+	for _, create := range []string{"function %.f() returns int language sql return 1", "domain %.d as int"} {
+		pool, schema := pgtest.Pool(t), pgtest.Schema(t)
+		exec(t, pool, "create schema "+quoted(schema))
+		exec(t, pool, "create "+strings.ReplaceAll(create, "%", quoted(schema)))
+		_, err := migrate(ctx, pool, schema, twoSteps)
+		require.ErrorContains(t, err, "holds what others have made", create)
+		require.Empty(t, tables(t, pool, schema))
+	}
+}
+
 // A schema that holds anything else is left as it is, even a table of the name
 // that the versions have.
 func TestMigrateRefusesTheSchemaOfOthers(t *testing.T) {
-	for _, others := range []string{"report (id int)", "migration (id int, version text)"} {
+	for _, others := range []string{"report (id int)", "migration (id int, version text)", "migration (version int, at timestamptz)"} {
 		pool, schema := pgtest.Pool(t), pgtest.Schema(t)
 		exec(t, pool, "create schema "+quoted(schema))
 		exec(t, pool, "create table "+quoted(schema)+"."+others)
+		if strings.Contains(others, "version int") {
+			exec(t, pool, "insert into "+quoted(schema, "migration")+" values (2, now())") // as if nothing were to do
+		}
 		_, err := migrate(ctx, pool, schema, twoSteps)
-		require.ErrorContains(t, err, "holds tables of others: name one that does not exist, or is empty")
+		require.ErrorContains(t, err, "holds what others have made: name one that does not exist, or is empty")
 		name, _, _ := strings.Cut(others, " ")
 		require.Equal(t, []string{name}, tables(t, pool, schema))
 	}
