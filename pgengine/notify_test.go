@@ -291,7 +291,7 @@ func TestL8NotificationsAreCoalesced(t *testing.T) {
 func TestL8AConnectionThatHearsNothing(t *testing.T) {
 	_, l := pair(t)
 	defer func(before time.Duration) { answerTime = before }(answerTime)
-	answerTime = 50 * time.Millisecond
+	answerTime = 500 * time.Millisecond
 	var last string
 	l.proxy.Decide(func(sql string) pgtest.Verdict {
 		last = sql
