@@ -80,15 +80,16 @@ suite-node suite-wazero suite-chromium: suite-%: | setup
 
 # Races are between goroutines. These packages start none, nor do their tests,
 # and the bans hold them to that; sweeps, and the scenarios of the examples, run
-# many simulations at once.
+# many simulations at once. Left out is what repeats the same goroutines: sweeps
+# of the module, simulations on PostgreSQL and the suite of its steps.
 SERIAL := sim sim/htmlreport properties
 
 race: ## test what starts goroutines under the race detector, with -short
 	@echo "$@ ./"
 	@go test -race -vet=off -short -timeout 30m -skip $(ROOMS) $(filter-out $(addprefix %/,$(SERIAL) cmd/simulate),$(shell go list ./...))
-	@go test -race -vet=off -short -timeout 30m -run 'Sweep|TestScripts/^sweep$$' ./cmd/simulate
+	@go test -race -vet=off -short -timeout 30m -run 'Sweep|TestScripts/^sweep$$' -skip Module ./cmd/simulate
 	@cd metrics && go test -race -vet=off ./...
-	@cd pgengine && go test -race -vet=off -short -skip Simulations .
+	@cd pgengine && go test -race -vet=off -short -skip 'Simulations|ByStep' .
 
 bench: ## compare the engine with a bare heap loop and other libraries
 	@cd bench && go run .
