@@ -32,9 +32,10 @@ func main() {
 
 	var err error
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		err = serve(ctx, settingsFromEnvironment(), slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-			Level: slog.LevelDebug, ReplaceAttr: short,
-		})))
+		var s settings
+		if s, err = settingsFromEnvironment(); err == nil {
+			err = serve(ctx, s, slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: short})))
+		}
 	} else {
 		err = demonstrate(ctx, os.Stdout, 3)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -133,13 +134,16 @@ func serveHealth(ctx context.Context, address string, pool *pgxpool.Pool, log *s
 }
 
 // settingsFromEnvironment are those of a process that is started by itself.
-func settingsFromEnvironment() settings {
+func settingsFromEnvironment() (settings, error) {
 	host, _ := os.Hostname()
-	lease, _ := time.ParseDuration(os.Getenv("LEASE"))
+	lease, err := time.ParseDuration(cmp.Or(os.Getenv("LEASE"), "15s"))
+	if err != nil {
+		return settings{}, fmt.Errorf("LEASE: %w", err)
+	}
 	return settings{
 		database: os.Getenv("DATABASE_URL"),
 		name:     cmp.Or(os.Getenv("NAME"), host),
 		health:   cmp.Or(os.Getenv("HEALTH"), "127.0.0.1:0"),
-		lease:    cmp.Or(lease, 15*time.Second),
-	}
+		lease:    lease,
+	}, nil
 }
