@@ -27,11 +27,12 @@ import (
 // enqueue one with the same key; a schedule that is written waits for nobody but
 // those who write it too, and is not due meanwhile; the end of a job of a
 // schedule keeps nobody but those who end another one of that schedule, as what
-// became of them is counted. They wait until the transaction ends. A refused call
-// writes nothing, and leaves the transaction as it was; an error of the server's
-// may undo it. No [tickonce.Event] tells of these calls, since they may be undone.
-// No loop is woken by them, unless by [Options.Notify] when the transaction is
-// committed: it looks at its next poll.
+// became of them is counted, and a claim, where its runs do not overlap, nobody
+// but those who claim another one. They wait until the transaction ends. A
+// refused call writes nothing, and leaves the transaction as it was; an error of
+// the server's may undo it. No [tickonce.Event] tells of these calls, since they
+// may be undone. No loop is woken by them, unless by [Options.Notify] when the
+// transaction is committed: it looks at its next poll.
 //
 // The engine is for writes and reads, not for loops; it is of no use once the
 // transaction has ended, and not safe for concurrent use.
