@@ -184,6 +184,43 @@ func TestO7AnOpenTransactionKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
+// Schedules that an open transaction has locked do not keep those that are due
+// after them from being fired, even where they are as many as a tick may fire.
+func TestO7LockedSchedulesKeepNoOtherFromBeingDue(t *testing.T) {
+	e, pool, _ := newEngine(t, tickonce.Config{Batch: 2})
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := e.Schedule(t.Context(), name, "@every 1h", name, nil, tickonce.ScheduleOptions{})
+		require.NoError(t, err)
+	}
+	_, err := pool.Exec(t.Context(), "update "+e.Table("schedule")+" set cursor = cursor - 3600000, due_at = cursor - 3600000 - case name when 'c' then 0 else 1 end")
+	require.NoError(t, err)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	in, err := e.In(tx)
+	require.NoError(t, err)
+	for _, name := range []string{"a", "b"} {
+		_, err = in.Pause(t.Context(), name)
+		require.NoError(t, err)
+	}
+	r := e.NewRunner()
+	fired := func() (names []string) {
+		for range 12 {
+			_, report, err := r.Step(t.Context())
+			require.NoError(t, err)
+			if report != nil {
+				for fire := range report.Fires() {
+					names = append(names, fire.Schedule)
+				}
+			}
+		}
+		return names
+	}
+	require.Equal(t, []string{"c"}, fired())
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, []string{"a", "b"}, fired())
+}
+
 func TestO7InATransactionOfDatabaseSQL(t *testing.T) {
 	e, pool, orders := newEngine(t, tickonce.Config{})
 	db := stdlib.OpenDBFromPool(pool)

@@ -54,6 +54,7 @@ func TestCallsReadWhatTheyAreAbout(t *testing.T) {
 				"claim":   blocks(t, pool, s, claimReady, nil, "full", 10, "w"),
 				"settle":  blocks(t, pool, s, settleAll, nil, ids, attempts, ends, ends, delays, errs, 100, 1_000_000),
 				"due":     blocks(t, pool, s, readDue, 0, 1001),
+				"free":    blocks(t, pool, s, findFree, filled, 10) + blocks(t, pool, s, readFree, 0, 1001, ids),
 				"bury":    blocks(t, pool, s, lockDoomed, "full", 1),
 				"write":   blocks(t, pool, s, lockRows, []string{"s1"}, ids),
 				"tell":    blocks(t, pool, s, lockEnded, ids),

@@ -3,6 +3,7 @@ package pgengine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -18,6 +19,9 @@ func (s *Store) Advance(ctx context.Context, t *store.Tick) (held bool, err erro
 	held, queues, err := s.tick(ctx, t)
 	if !unwritable(err) {
 		if err == nil {
+			if held && slices.ContainsFunc(t.Moves, func(m store.Move) bool { return m.Outcome == store.Stale }) {
+				s.passed.Store(true)
+			}
 			err = s.wrote(ctx, false, queues)
 		}
 		return held, err

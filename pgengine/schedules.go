@@ -19,21 +19,42 @@ const live = `lateral (
   select count(*) filter (where j.state = 1)::integer as pending, count(*) filter (where j.state = 2)::integer as claimed
   from tickonce.job j where j.schedule = s.name and j.schedule <> '' and j.origin = 0 and j.state < 3) live`
 
-var readSchedules, readDue = sql(`
+// findFree finds the due rows that nobody has locked, and holds none of them, and
+// readFree reads these, since who freezes in the middle of an answer that is long
+// holds what the statement has locked.
+var readSchedules, readDue, findFree, readFree = sql(`
 select ` + scheduleColumns + `, live.pending, live.claimed
 from (
   select * from tickonce.schedule where name >= $1 and convert_to(name, 'UTF8') >= $2 order by name limit $3
 ) s, ` + live + `
 order by s.name`), sql(`
 with clock as materialized (select tickonce.instant($1) as now)
-select ` + scheduleColumns + `, live.pending, live.claimed
+select ` + scheduleColumns + `, live.pending, live.claimed, s.free
 from (
-  (select * from tickonce.schedule where due_at <= (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit $2)
+  (select *, true as free from tickonce.schedule
+    where due_at <= (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit $2)
   union all
-  (select * from tickonce.schedule where due_at > (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit 1)
+  (select *, false from tickonce.schedule
+    where due_at > (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit 1)
   order by due_at, name limit $2
 ) s, ` + live + `
-order by s.due_at, s.name`)
+order by s.due_at, s.name`), sql(`
+with clock as materialized (select tickonce.instant($1) as now)
+select id from tickonce.schedule
+where due_at <= (select now from clock) and due_at < 9223372036854775807 order by due_at, name limit $2 for no key update skip locked`), sql(`
+with clock as materialized (select tickonce.instant($1) as now),
+free as materialized (
+  select * from tickonce.schedule where id = any($3::bigint[]) and due_at <= (select now from clock)
+)
+select ` + scheduleColumns + `, live.pending, live.claimed, s.free
+from (
+  (select *, true as free from free)
+  union all
+  (select *, false from tickonce.schedule
+    where due_at < 9223372036854775807 and id <> all(array(select id from free)) order by due_at, name limit 1)
+  order by free desc, due_at, name limit $2
+) s, ` + live + `
+order by s.free desc, s.due_at, s.name`)
 
 // scanSchedule reads the columns of a schedule and what follows them.
 func scanSchedule(row pgx.CollectableRow, s *store.Schedule, more ...any) error {
@@ -62,10 +83,10 @@ func scanSchedule(row pgx.CollectableRow, s *store.Schedule, more ...any) error 
 	return err
 }
 
-// scanCounted is scanSchedule where the counts of live jobs follow.
-func scanCounted(row pgx.CollectableRow, s *store.Schedule) error {
+// scanCounted is scanSchedule where the counts of live jobs follow, and more.
+func scanCounted(row pgx.CollectableRow, s *store.Schedule, more ...any) error {
 	var live store.Live
-	err := scanSchedule(row, s, &live.Pending, &live.Claimed)
+	err := scanSchedule(row, s, append([]any{&live.Pending, &live.Claimed}, more...)...)
 	s.Live = live
 	return err
 }
@@ -81,33 +102,52 @@ func (s *Store) Schedules(ctx context.Context, name string, dst []store.Schedule
 }
 
 // Due implements [store.Store]. It reads one row more than dst holds of those that
-// are due, or the first that is not: the first that it does not answer says when
-// to look again.
+// are due, or the first of the others: the first that it does not answer says when
+// to look again. After a tick that passed over rows, it leaves out those that
+// somebody else has locked, as long as there are some, so that they keep no other
+// from being fired.
 func (s *Store) Due(ctx context.Context, dst []store.Schedule) (due store.Due, err error) {
 	given, err := s.reading(ctx)
 	if err != nil {
 		return due, err
 	}
-	var rows int
-	var next store.Schedule
-	due.Next = store.None
-	due.Now, err = s.readAt(ctx, given, readDue, []any{given, len(dst) + 1}, func(row pgx.CollectableRow) error {
-		rows++
-		if rows > len(dst) {
-			return scanCounted(row, &next)
+	q, args := readDue, []any{given, len(dst) + 1}
+	if s.passed.Load() {
+		free := []int64{}
+		err := s.one(ctx, findFree, args, func(row pgx.CollectableRow) error {
+			free = append(free, 0)
+			return row.Scan(&free[len(free)-1])
+		})
+		if err != nil {
+			return due, err
 		}
-		return scanCounted(row, &dst[rows-1])
+		q, args = readFree, append(args, free)
+	}
+	var next store.Schedule
+	var left bool // next is not one that is free
+	due.Next = store.None
+	due.Now, err = s.readAt(ctx, given, q, args, func(row pgx.CollectableRow) error {
+		var read store.Schedule
+		var free bool
+		err := scanCounted(row, &read, &free)
+		if free && due.N < len(dst) {
+			dst[due.N] = read
+			due.N++
+		} else {
+			next, left, due.Next = read, !free, read.DueAt
+		}
+		return err
 	})
 	if err != nil {
 		return store.Due{}, err
 	}
-	due.N = min(rows, len(dst))
+	if q == readFree && !(left && next.DueAt <= due.Now) {
+		s.passed.Store(false)
+	}
 	for due.N > 0 && dst[due.N-1].DueAt > due.Now {
 		due.N--
-		dst[due.N], next = store.Schedule{}, dst[due.N]
-	}
-	if due.N < rows {
-		due.Next = next.DueAt
+		due.Next = dst[due.N].DueAt
+		dst[due.N] = store.Schedule{}
 	}
 	return due, nil
 }

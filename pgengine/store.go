@@ -30,12 +30,13 @@ type Store struct {
 	callTime time.Duration
 	writes   *atomic.Int64 // nil: it is not this store that adds up summands
 	notifier *notifier     // nil: nobody is told of what is written
+	passed   *atomic.Bool  // the latest ticks have passed over rows
 }
 
 var _ store.Store = (*Store)(nil)
 
 func newStore(db DB, schema string, limits store.Limits, now func() store.Instant) *Store {
-	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), callTime: callTime, writes: new(atomic.Int64)}
+	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), callTime: callTime, writes: new(atomic.Int64), passed: new(atomic.Bool)}
 }
 
 // reading begins a call: it reads the clock, if that is not the server's. If
