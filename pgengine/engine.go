@@ -50,6 +50,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, c tickonce.Config, o Options) 
 	if c.Limits.Payload > maxPayload {
 		return nil, &tickonce.OptionError{Option: "Limits.Payload", Problem: fmt.Sprintf("is %d, want at most %d: PostgreSQL takes no message of a gigabyte", c.Limits.Payload, maxPayload)}
 	}
+	if pool == nil {
+		return nil, &tickonce.OptionError{Option: "pool", Problem: "is nil, want a pool of connections"}
+	}
 	schema, err := checkedSchema(o.Schema)
 	if err == nil {
 		err = check(ctx, pool, schema, len(migrations))

@@ -37,6 +37,9 @@ import (
 // The engine is for writes and reads, not for loops; it is of no use once the
 // transaction has ended, and not safe for concurrent use.
 func (e *Engine) In(tx pgx.Tx) (*tickonce.Engine, error) {
+	if tx == nil {
+		return nil, &tickonce.OptionError{Option: "tx", Problem: "is nil, want a transaction"}
+	}
 	return e.on(tx)
 }
 
@@ -54,6 +57,12 @@ func (e *Engine) In(tx pgx.Tx) (*tickonce.Engine, error) {
 //	})
 //	err = tx.Commit()
 func (e *Engine) InSQL(conn *database.Conn, f func(*tickonce.Engine) error) error {
+	switch {
+	case conn == nil:
+		return &tickonce.OptionError{Option: "conn", Problem: "is nil, want a connection"}
+	case f == nil:
+		return &tickonce.OptionError{Option: "f", Problem: "is nil, want a function"}
+	}
 	return conn.Raw(func(driver any) error {
 		c, ok := driver.(*stdlib.Conn)
 		if !ok {

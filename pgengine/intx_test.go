@@ -221,6 +221,23 @@ func TestO7LockedSchedulesKeepNoOtherFromBeingDue(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, fired())
 }
 
+func TestNilIsRefused(t *testing.T) {
+	e, pool, _ := newEngine(t, tickonce.Config{})
+	_, err := pgengine.Migrate(t.Context(), nil, "")
+	require.EqualError(t, err, "pgengine: migrate: invalid option: db is nil, want a pool or a connection")
+	_, err = pgengine.New(t.Context(), nil, tickonce.Config{}, pgengine.Options{})
+	require.EqualError(t, err, "invalid option: pool is nil, want a pool of connections")
+	_, err = e.In(nil)
+	require.EqualError(t, err, "invalid option: tx is nil, want a transaction")
+	require.EqualError(t, e.InSQL(nil, func(*tickonce.Engine) error { return nil }), "invalid option: conn is nil, want a connection")
+	db := stdlib.OpenDBFromPool(pool)
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.EqualError(t, e.InSQL(conn, nil), "invalid option: f is nil, want a function")
+}
+
 func TestO7InATransactionOfDatabaseSQL(t *testing.T) {
 	e, pool, orders := newEngine(t, tickonce.Config{})
 	db := stdlib.OpenDBFromPool(pool)

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/tickonce/tickonce"
 )
 
 // DefaultSchema is the schema of those who name none.
@@ -99,7 +101,12 @@ func readMigrations(files fs.FS) (read []migration, err error) {
 }
 
 func migrate(ctx context.Context, db Database, schema string, migrations []migration) (applied []string, err error) {
-	if schema, err = checkedSchema(schema); err != nil {
+	if db == nil {
+		err = &tickonce.OptionError{Option: "db", Problem: "is nil, want a pool or a connection"}
+	} else {
+		schema, err = checkedSchema(schema)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("pgengine: migrate: %w", err)
 	}
 	for {
