@@ -96,7 +96,8 @@ select queue, sum(pending), sum(claimed), sum(dead), sum(claims), sum(retried), 
 from old group by queue`)
 
 // foldEvery is how many writes it takes until one adds up summands: a prime, so
-// that of queues that are written to in turns each has its turn.
+// that of queues that one engine writes to in turns each has its turn, unless they
+// are as many, or a multiple: then it is others, as workers, that add up.
 const foldEvery = 61
 
 // fold adds up the summands of the queues that a call has written to, and those
