@@ -97,7 +97,7 @@ func (s *Store) Claim(ctx context.Context, queue, worker string, dst []store.Job
 	if err != nil {
 		return c, err
 	}
-	hard := s.writes == nil // where somebody claims another job of the schedule, a step of another's transaction can be made again
+	hard := s.unfolded == nil // where somebody claims another job of the schedule, a step of another's transaction can be made again
 	if !hard {
 		hard, err = s.claimReady(ctx, given, queue, worker, dst, &c)
 	}

@@ -56,7 +56,7 @@ func (s *Store) insert(ctx context.Context, given *int64, b *store.Batch) (c sto
 		in := &b.Inserts[i]
 		key := liveKey{in.Queue, in.Key}
 		bytes += len(in.Payload)
-		if bytes > chunkBytes || in.Key != "" && (keys[key] || s.writes == nil) {
+		if bytes > chunkBytes || in.Key != "" && (keys[key] || s.unfolded == nil) {
 			return c, true, nil // where somebody inserts the same key, a step of another's transaction can be made again
 		}
 		keys[key] = true
@@ -74,7 +74,7 @@ func (s *Store) insert(ctx context.Context, given *int64, b *store.Batch) (c sto
 				return row.Scan(&c.Now, &hard, &ids, &queues)
 			})
 		}
-		if s.writes == nil {
+		if s.unfolded == nil {
 			return ask() // an error has undone another's transaction
 		}
 		return again(ask)

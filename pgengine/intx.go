@@ -82,7 +82,7 @@ func (e *Engine) InSQL(conn *database.Conn, f func(*tickonce.Engine) error) erro
 // on returns the engine over another DB, which is in a transaction.
 func (e *Engine) on(db DB) (*tickonce.Engine, error) {
 	s := *e.store
-	s.db, s.writes = db, nil
+	s.db, s.unfolded = db, nil
 	c := e.Config()
 	c.Observer = nil
 	return tickonce.New(&s, c)

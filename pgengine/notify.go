@@ -68,7 +68,7 @@ func (s *Store) wrote(ctx context.Context, schedules bool, queues []string) erro
 	for _, queue := range queues {
 		notices = append(notices, ofQueue+queue)
 	}
-	if s.writes == nil {
+	if s.unfolded == nil {
 		return s.notify(ctx, "-", notices)
 	}
 	n.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -95,16 +96,41 @@ insert into tickonce.queue_tally (queue, pending, claimed, dead, claims, retried
 select queue, sum(pending), sum(claimed), sum(dead), sum(claims), sum(retried), sum(done), sum(died), sum(cancelled), sum(requeued), sum(purged)
 from old group by queue`)
 
-// foldEvery is how many writes it takes until one adds up summands: a prime, so
-// that of queues that one engine writes to in turns each has its turn, unless they
-// are as many, or a multiple: then it is others, as workers, that add up.
-const foldEvery = 61
+// foldEvery is how many writes it takes until what they added is added up.
+const foldEvery = 64
 
-// fold adds up the summands of the queues that a call has written to, and those
-// of the totals, after some of the calls. Nothing depends on it, so that it may
-// fail; it passes over what others are adding up.
+// unfolded are the queues whose summands a store has not added up since it wrote
+// to them.
+type unfolded struct {
+	mu     sync.Mutex
+	writes int
+	queues map[string]bool
+}
+
+// note notes a write, and takes out the queues if their time has come.
+func (u *unfolded) note(queues []string) (due []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, queue := range queues {
+		u.queues[queue] = true
+	}
+	if u.writes++; u.writes < foldEvery {
+		return nil
+	}
+	due = slices.Sorted(maps.Keys(u.queues))
+	u.writes = 0
+	clear(u.queues)
+	return due
+}
+
+// fold adds up the summands of the queues that this call and others have written
+// to, and those of the totals, after some of the calls. Nothing depends on it, so
+// that it may fail; it passes over what others are adding up.
 func (s *Store) fold(ctx context.Context, queues []string) {
-	if len(queues) == 0 || s.writes == nil || s.writes.Add(1)%foldEvery != 0 {
+	if len(queues) == 0 || s.unfolded == nil {
+		return
+	}
+	if queues = s.unfolded.note(queues); len(queues) == 0 {
 		return
 	}
 	b := s.batch()

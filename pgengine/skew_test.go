@@ -243,7 +243,7 @@ func TestX9OfTwoClaimsThatDoNotSeeEachOtherOneGetsAJobThatIsAlone(t *testing.T) 
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context())
 	joined := *s
-	joined.db, joined.writes = tx, nil
+	joined.db, joined.unfolded = tx, nil
 	first, err := joined.Claim(t.Context(), "q", "a", make([]store.Job, 1))
 	require.NoError(t, err)
 	require.Equal(t, 1, first.N)
@@ -379,7 +379,7 @@ func TestX9ClaimsInTransactionsOfOthers(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { _ = txs[i].Rollback(ctx) }()
 		joined := *s
-		joined.db, joined.writes = txs[i], nil
+		joined.db, joined.unfolded = txs[i], nil
 		stores[i] = &joined
 	}
 	c, err := stores[0].Claim(t.Context(), "0", "w", make([]store.Job, 1))

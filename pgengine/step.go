@@ -60,7 +60,7 @@ func (s *Store) try(ctx context.Context, given *int64, f func(*step) error) erro
 	t := &step{Store: s, ctx: ctx, tx: tx}
 	var b pgx.Batch
 	first := beginStep
-	if s.writes == nil {
+	if s.unfolded == nil {
 		first = readClock // the transaction is another's
 	}
 	b.Queue(s.texts[first], given).QueryRow(func(row pgx.Row) error { return row.Scan(&t.now) })

@@ -28,15 +28,15 @@ type Store struct {
 	limits   store.Limits
 	texts    []string // of the statements
 	callTime time.Duration
-	writes   *atomic.Int64 // nil: it is not this store that adds up summands
-	notifier *notifier     // nil: nobody is told of what is written
-	passed   *atomic.Bool  // the latest ticks have passed over rows
+	unfolded *unfolded    // nil: the transaction is somebody else's
+	notifier *notifier    // nil: nobody is told of what is written
+	passed   *atomic.Bool // the latest ticks have passed over rows
 }
 
 var _ store.Store = (*Store)(nil)
 
 func newStore(db DB, schema string, limits store.Limits, now func() store.Instant) *Store {
-	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), callTime: callTime, writes: new(atomic.Int64), passed: new(atomic.Bool)}
+	return &Store{db: db, schema: schema, now: now, limits: limits.WithDefaults(), texts: inSchema(schema), callTime: callTime, unfolded: &unfolded{queues: make(map[string]bool)}, passed: new(atomic.Bool)}
 }
 
 // reading begins a call: it reads the clock, if that is not the server's. If
@@ -66,7 +66,7 @@ var planOnce, readClock = sql(`select from ` + planning), sql(`select tickonce.i
 // somebody else's they do not touch its settings.
 func (s *Store) batch() *pgx.Batch {
 	b := new(pgx.Batch)
-	if s.writes != nil {
+	if s.unfolded != nil {
 		b.Queue(s.texts[planOnce])
 	}
 	return b
